@@ -7,8 +7,11 @@ The encoding is the first of these that applies:
    all are ASCII and no encoding is named that uses ASCII otherwise (ISO-2022, UTF-7), unless so
    many of every second byte are NUL that it is UTF-16;
 3. the one that the HTTP header, or else the page (``meta``, XML declaration) names, if at most
-   ``MAX_INVALID`` of the bytes are invalid in it;
-4. the one that the bytes show (``corpora/text/detection.py``).
+   ``MAX_INVALID`` of the bytes are invalid in it. Windows-1252, with which many servers call every
+   page, must fit: its letters do not stand in rows, and if the page names another encoding of Latin
+   letters, the page is right;
+4. the one that the bytes show: of rows of letters, charset-normalizer's choice among encodings of
+   other scripts; else that of ``corpora/text/detection.py``.
 
 Names mean what they mean to browsers: ``iso-8859-1`` is Windows-1252, ``gb2312`` is GB18030.
 """
@@ -17,12 +20,23 @@ import codecs
 import re
 from dataclasses import dataclass
 
-from corpora.text.detection import detect
+from corpora.text.detection import detect, has_rows
 from corpora.text.encodings import text_encoding
 
 MAX_INVALID = 0.001
 """The highest ratio of invalid bytes at which a named encoding is accepted."""
 _LOOKED_AT = 4096
+_READ = 1 << 16
+"""The bytes of a text that are given to charset-normalizer."""
+_SCRIPT = re.compile(rb"<(/?)(?:script|style)\b[^<>]*>", re.IGNORECASE)
+_TAG = re.compile(rb"<[^<>]*>")
+_OTHER_SCRIPTS = (
+    *("gb18030", "big5hkscs", "cp932", "euc_jp", "euc_kr"),
+    *("cp1251", "koi8_u", "iso8859_5", "cp1253", "cp1255", "cp1256", "cp874"),
+)
+_MAX_MESS = 0.4
+"""The highest ratio of odd characters that charset-normalizer may see in an encoding."""
+_BEYOND_LATIN = re.compile(r"[^\W\d_\x00-\u024f]")
 _MIN_NULS, _TIMES = 0.05, 10
 """The least ratio of bytes of UTF-16 that are NUL (in Russian, those of tags and spaces), and how
 many times as many these are in one half of all pairs of bytes as in the other."""
@@ -117,12 +131,48 @@ def _decode(data: bytes, named: dict[str, str], *, name: str) -> tuple[str, str,
             return data.decode("utf-8"), "utf-8", "utf-8"
     except UnicodeDecodeError:
         pass
-    for who, encoding in named.items():
+    for who, encoding in _believed(named, data).items():
         text = data.decode(encoding, "replace")
-        if text.count("\ufffd") <= MAX_INVALID * len(data) and "\x00" not in text:
+        if _is_valid(text, len(data)):
             return text, encoding, who
-    found = detect(lambda: [data], name=name)
-    return data.decode(found.name, "replace"), found.name, "content"
+    visible = _visible(data)
+    found = _of_other_script(visible) or detect(lambda: [visible], name=name).name
+    return data.decode(found, "replace"), found, "content"
+
+
+def _is_valid(text: str, n_bytes: int) -> bool:
+    return text.count("\ufffd") <= MAX_INVALID * n_bytes and "\x00" not in text
+
+
+def _believed(named: dict[str, str], data: bytes) -> dict[str, str]:
+    """Return the names that the bytes do not contradict, the likelier one first."""
+    if "cp1252" not in named.values():
+        return named
+    if has_rows([_visible(data)]):
+        return {who: encoding for who, encoding in named.items() if encoding != "cp1252"}
+    page = named.get("page", "cp1252")
+    text = data.decode(page, "replace") if page != "cp1252" else ""
+    is_latin = text and _is_valid(text, len(data)) and not _BEYOND_LATIN.search(text)
+    return {"page": page} | named if is_latin else named
+
+
+def _visible(data: bytes) -> bytes:
+    """Return the text of a page without tags, scripts and styles."""
+    first, *parts = _SCRIPT.split(data)
+    behind = (text for slash, text in zip(parts[::2], parts[1::2], strict=True) if slash)
+    return _TAG.sub(b" ", b" ".join([first, *behind]))
+
+
+def _of_other_script(text: bytes) -> str | None:
+    """Return the encoding in which a text is in a language of another script; None for no such."""
+    if not has_rows([text]):
+        return None
+    from charset_normalizer import from_bytes
+
+    text = text[:_READ].rpartition(b" ")[0] or text  # not cut inside a character
+    best = from_bytes(text, cp_isolation=list(_OTHER_SCRIPTS), threshold=_MAX_MESS).best()
+    is_language = best and (best.coherence or best.multi_byte_usage)  # it knows none of the latter
+    return _known(best.encoding) if best and is_language else None
 
 
 def _utf16_of(data: bytes) -> str | None:

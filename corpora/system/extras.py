@@ -8,6 +8,7 @@ EXTRAS = {
     "apache_beam": "pipelines",
     "brotli": "news",
     "cassis": "cas",
+    "charset_normalizer": "news",
     "dateparser": "news",
     "fastapi": "serve",
     "h11": "serve",

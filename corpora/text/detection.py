@@ -14,8 +14,8 @@ this order:
    (``characters.toml``) and Chinese punctuation, where they do not stand alone among ASCII; in
    UTF-16 alphabets and kana, too, and Hangul with spaces. The largest ratio wins.
 5. Windows-1252, of which Latin-1 is a part, where at most ``MAX_HIGH`` of the bytes are beyond
-   ASCII, at most ``1 - MIN_UTF8`` of these are valid UTF-8, and at most ``MAX_CONTROL_LATIN`` of
-   all are control characters.
+   ASCII, at most ``1 - MIN_UTF8`` of these are valid UTF-8, at most ``MAX_CONTROL_LATIN`` of all
+   are control characters, and its letters do not stand in rows (``has_rows``).
 
 A file that passes none of these is rejected: whoever knows its encoding names it.
 """
@@ -46,6 +46,13 @@ MIN_UTF8 = 0.9
 MIN_EXPECTED = 0.45
 MAX_HIGH = 0.25
 MAX_CONTROL_LATIN = 0.01
+_MAX_IN_ROWS = 0.5
+"""The highest ratio of the bytes C0 to FF, letters in Windows-1252, in rows of three bytes beyond
+ASCII: in 154 articles in Latin letters it is at most 0.01, in 21 others at least 0.8."""
+_MIN_IN_ROWS = 12
+"""The fewest of these bytes in rows that show another script."""
+_ROWS = re.compile(rb"[\x80-\xff]{3,}")
+_NO_LETTERS = bytes(range(0xC0))
 _MARKS = {  # UTF-32's first: it begins with UTF-16's
     codecs.BOM_UTF32_LE: "utf-32-le",
     codecs.BOM_UTF32_BE: "utf-32-be",
@@ -231,7 +238,7 @@ def _choose(read: Read, counts: _Counts, *, name: str) -> Encoding:
             f"{name}: {counted(counts.n_control, 'control character')}: no text, or in an encoding "
             "that is not detected. Leave it out with --exclude, or name it with --encoding.",
         )
-    if not may_be_latin or n_invalid < MIN_UTF8 * counts.n_high:
+    if not may_be_latin or n_invalid < MIN_UTF8 * counts.n_high or has_rows(read()):
         raise TextError(
             "unknown_encoding",
             f"{name}: in no encoding that is detected, or in several (byte "
@@ -239,6 +246,15 @@ def _choose(read: Read, counts: _Counts, *, name: str) -> Encoding:
             "file as UTF-8.",
         )
     return _measure(read, "cp1252", counts)
+
+
+def has_rows(chunks: Iterable[bytes]) -> bool:
+    """Tell whether bytes are in another script: as Windows-1252, their letters stand in rows."""
+    n_letters = n_in_rows = 0
+    for chunk in chunks:
+        n_letters += len(chunk.translate(None, _NO_LETTERS))
+        n_in_rows += len(b"".join(_ROWS.findall(chunk)).translate(None, _NO_LETTERS))
+    return n_in_rows >= _MIN_IN_ROWS and n_in_rows > _MAX_IN_ROWS * n_letters
 
 
 def _judge(read: Read, name: str, counts: _Counts) -> tuple[float, Encoding]:

@@ -112,6 +112,64 @@ def test_a_lie_is_not_believed(text, encoding, lie):
     assert found.is_lie
 
 
+OTHER_SCRIPTS = [
+    (
+        "cp1251",
+        "Мост через реку снова открыт. Рабочие два года чинили его, и теперь по нему ездят.",
+    ),
+    ("gb18030", "我们的城市在河边，人们都很喜欢这里。今年春天，河上的桥又开放了，大家都说很好。"),
+    ("big5hkscs", "我們的城市在河邊，人們都很喜歡這裡。今年春天，河上的橋又開放了，大家都說很好。"),
+    (
+        "cp932",
+        "私たちの町は川のそばにあります。今年の春、橋がまた開通しました。みんな喜んでいます。",
+    ),
+    (
+        "cp949",
+        "우리 도시는 강가에 있다. 올해 봄에 다리가 다시 열렸다. 사람들은 모두 기뻐하고 있다.",
+    ),
+    ("cp1253", "Η γέφυρα πάνω από το ποτάμι άνοιξε ξανά μετά από δύο χρόνια εργασιών."),
+    ("cp1256", "أعيد فتح الجسر فوق النهر بعد عامين من أعمال الترميم، وعبره الناس في المساء."),
+]
+
+
+@pytest.mark.parametrize(("encoding", "text"), OTHER_SCRIPTS)
+@pytest.mark.parametrize("page", ["{}", "iso-8859-1", ""])
+@pytest.mark.parametrize("header", ["; charset=ISO-8859-1", ""])
+def test_bytes_of_another_script_are_not_read_as_windows_1252(encoding, text, page, header):
+    names = meta(page.format(encoding.removesuffix("hkscs"))) if page else ""
+    html = f"<html><head>{names}</head><body><p>{text * 3}</p>".encode(encoding)
+
+    decoded = decode(html, content_type=f"text/html{header}", name="a")
+
+    assert decoded.encoding == encoding
+    assert text in decoded.text
+
+
+def test_rows_of_umlauts_in_a_script_are_no_other_script():
+    html = GERMAN.format("<script>/[äöüÄÖÜß]/.test('ÀÁÂÃÄÅÆÇ')</script>")
+
+    assert decode(html.encode("cp1252"), content_type=None, name="a").encoding == "cp1252"
+
+
+@pytest.mark.parametrize(
+    ("named", "text", "encoding"),
+    [
+        ("windows-1250", "Most přes řeku je po dvou letech opět otevřený.", "cp1250"),
+        ("windows-1254", "Köprü iki yıl sonra yeniden açıldı, şehir ışıl ışıl.", "cp1254"),
+        ("windows-1251", "Die Brücke über die Lehde ist größer als früher.", "cp1252"),
+        ("gb2312", "Die Brücke über die Lehde ist größer als früher.", "cp1252"),
+    ],
+)
+def test_a_page_is_believed_before_a_header_of_windows_1252_if_its_letters_are_latin(
+    named, text, encoding
+):
+    html = f"<html><head>{meta(named)}</head><body><p>{text}</p>".encode(encoding)
+
+    decoded = decode(html, content_type="text/html; charset=ISO-8859-1", name="a")
+
+    assert text in decoded.text
+
+
 @pytest.mark.parametrize("mark", [codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE])
 def test_a_mark_counts_more_than_a_name(mark):
     encoding = {3: "utf-8", 2: "utf-16-le" if mark == codecs.BOM_UTF16_LE else "utf-16-be"}[

@@ -203,9 +203,10 @@ def test_the_place_is_right_in_encodings_of_two_bytes(n_before, size):
         (bytes(range(256)) * 8, "not_text"),
         (UMLAUTS.encode() + UMLAUTS.encode("cp1252"), "unknown_encoding"),
         ("Привет, как дела? ".encode("koi8-r") * 9, "unknown_encoding"),
+        (b"key=value\n" * 90 + "Привет, как дела? ".encode("cp1251") * 9, "unknown_encoding"),
         ("吾輩は猫である。名前はまだ無い。".encode("shift-jis") * 9, "unknown_encoding"),
     ],
-    ids=["binary", "two encodings", "koi8-r", "shift-jis"],
+    ids=["binary", "two encodings", "koi8-r", "cp1251 in ASCII", "shift-jis"],
 )
 def test_what_fits_no_encoding_is_rejected(data, reason):
     with pytest.raises(TextError, match="--encoding") as caught:
