@@ -418,10 +418,12 @@ class Simplifier:
             return self.drop("{{{}}}")
         return self.without_templates(default, depth=depth + 1)
 
-    def show(self, action: Action, inside: str, *, depth: int) -> str:
-        """Show a template by its recipe."""
+    def show(self, action: Action, inside: str, *, depth: int) -> str | None:
+        """Show a template by its recipe; None if that does not know its text."""
         rendered = self.without_templates(inside, depth=depth + 1)
         shown = self.templates.show(action, rendered, title=self.title, today=self.today)
+        if shown is None:
+            return None
         self.count_shown(rendered, shown)
         return f"\n{shown}\n" if "\x03" in shown else shown
 

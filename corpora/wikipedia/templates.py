@@ -6,7 +6,8 @@ Those that the dump itself defines as text with parameters are read by ``definit
 A recipe is text with fields: ``{2}`` the second positional parameter, ``{name}`` a named one,
 ``{1|name}`` the first that is not empty, ``{*}`` all positional ones joined by ", ", ``{2*}`` those
 from the second on, ``{date:1,2,3}``, ``{american:1,2,3}`` (a date with the month first),
-``{age:1,2,3,4,5,6}``, ``{convert}``, ``{coord}``, ``{fraction}``. What stands in ``[ ]`` shows only
+``{age:1,2,3,4,5,6}``, ``{convert}`` (``{convert:names}``: units with English names), ``{coord}``,
+``{fraction}``. What stands in ``[ ]`` shows only
 if a field in it is not empty; of ``[ | ]`` the first part of which this holds. ``{?name}`` shows
 nothing, and only such fields count where there are any. A backslash makes the next character plain.
 """
@@ -33,12 +34,11 @@ from corpora.wikipedia.definitions import Definitions, Parts
 from corpora.wikipedia.disambiguation import signs_of
 from corpora.wikipedia.parser_functions import FUNCTIONS
 from corpora.wikipedia.titles import TEMPLATE, namespace_names, upper_first
+from corpora.wikipedia.units import NotShownError, show_quantity
 
 _FIELD = re.compile(r"\\(.)|\{([^{}]*)\}|([\[\]|])", re.DOTALL)
 _PARAMETER = re.compile(r"([^=<>\[\]{}|]*+)=")
 _OPEN_OR_CLOSE = re.compile(r"\{\{|\}\}|\[\[|\]\]|\|")
-_RANGES = {"to": "to", "-": "–", "–": "–", "and": "and", "&": "and", "or": "or", "x": "×", "×": "×"}
-_RANGES |= {"by": "by", "to(-)": "–", "and(-)": "and", "+/-": "±", "±": "±", "bis": "bis"}
 _HEMISPHERES = "NSEWOÖV"
 _DAY = re.compile(r"\d{1,4}")
 _DECIMAL = re.compile(r"[-−]?\d+(?:\.\d+)?")
@@ -189,13 +189,19 @@ class TemplateTable:
             return replace(action, asked=name)
         return Action("silent" if found in self.silent else "drop", name[:80], asked=name)
 
-    def show(self, action: Action, inside: str, *, title: str, today: str) -> str:
-        """Show a template by its recipe; ``inside`` is its text after the name and pipe."""
+    def show(self, action: Action, inside: str, *, title: str, today: str) -> str | None:
+        """Show a template by its recipe; ``inside`` is its text after the name and pipe.
+
+        None if the recipe does not know its text.
+        """
         if action.function:
             return _STRING_FUNCTIONS[action.function](split_parts(inside)[0].strip())
         if action.name in self.render:
             call = split_call(inside, today)
-            return _show(_parsed(self.render[action.name]), call, self.dates).lstrip(",;")
+            try:
+                return _show(_parsed(self.render[action.name]), call, self.dates).lstrip(",;")
+            except NotShownError:
+                return None
         return _VARIABLES[action.name].format(title=title)
 
 
@@ -345,17 +351,9 @@ def _age(values: Sequence[str], call: Call, _: Dates) -> str:
         return ""
 
 
-def _convert(_: Sequence[str], call: Call, __: Dates) -> str:
-    """Show values and their unit as written, without the conversion."""
-    values = [p.strip() for p in call.positional]
-    shown: list[str] = values[:1]
-    position = 1
-    while position + 1 < len(values) and values[position] in _RANGES:
-        shown += [_RANGES[values[position]], values[position + 1]]
-        position += 2
-    shown += values[position : position + 1]
-    text = " ".join(filter(None, shown))
-    return text.replace(" – ", "–").replace("m2", "m²").replace("m3", "m³")
+def _convert(values: Sequence[str], call: Call, _: Dates) -> str:
+    """Show values and their unit, without the conversion; ``{convert:names}`` with its name."""
+    return show_quantity(call.positional, call.named, has_names=bool(values))
 
 
 def _coord(_: Sequence[str], call: Call, __: Dates) -> str:

@@ -83,13 +83,13 @@ def test_cells_have_rows_and_columns_under_what_spans_them():
         (0, 0, "The towns"),
         (1, 0, "Town"), (1, 1, "Size"),
         (2, 1, "1900"), (2, 2, "2000"),
-        (3, 0, "The town"), (3, 1, "5 km"), (3, 2, "six and more"),
+        (3, 0, "The town"), (3, 1, "5 kilometres"), (3, 2, "six and more"),
     ]  # fmt: skip
     assert [(cell.kind, cell.rows, cell.columns) for cell in table.cells[:3]] == [
         ("caption", 1, 1), ("head", 2, 1), ("head", 1, 2),
     ]  # fmt: skip
     assert links(table) == [("towns", "Towns"), ("The town", "Ulm")]
-    assert table.text.split("\n")[3] == "The town\t5 km\tsix and more"
+    assert table.text.split("\n")[3] == "The town\t5 kilometres\tsix and more"
 
 
 def test_a_table_in_a_cell_is_a_block_in_a_block():

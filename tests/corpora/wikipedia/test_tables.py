@@ -24,7 +24,7 @@ KNOWN = re.compile(
     rf"(?:{PARAMETER}|\d*\*)(?:\|(?:{PARAMETER}|\d*\*))*"
     rf"|(?:date|american):{PARAMETER}(?:,{PARAMETER}){{0,2}}"
     rf"|age:{PARAMETER}(?:,{PARAMETER}){{0,5}}"
-    r"|convert|coord|fraction"
+    r"|convert(?::names)?|coord|fraction"
 )
 
 
