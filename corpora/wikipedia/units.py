@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from corpora.system.parsing import JsonObject
 from corpora.wikipedia.titles import decode, read_table
 
 _DIGITS = r"(?:\d[\d,.]*|\.\d+)"
@@ -33,6 +32,19 @@ class Unit(NamedTuple):
     symbol: str
     singular: str
     plural: str
+
+
+class Table(NamedTuple):
+    """The sections of ``units.toml``, by the codes of units."""
+
+    multiplied: Sequence[str]
+    aliases: Mapping[str, str]
+    units: Mapping[str, Sequence[str]]
+    prefixable: Mapping[str, Sequence[str]]
+    prefixes: Mapping[str, str]
+    multiples: Mapping[str, str]
+    parts: Mapping[str, Sequence[str]]
+    ranges: Mapping[str, Sequence[str]]
 
 
 class Style(NamedTuple):
@@ -83,15 +95,15 @@ def show_quantity(values: Sequence[str], options: Mapping[str, str], *, has_name
         last += 2
         shown.append(style.quantity(_value(rest[last - 1]), _unit(rest[last])))
     rest = rest[last:]
-    if any(value in _table()["ranges"] for value in rest[1:]):
+    if any(value in _table().ranges for value in rest[1:]):
         raise NotShownError("a range of several units")
     middle = rest[-1] if options.get("adj") == "mid" and len(rest) > 1 else ""
     return " ".join(shown) + middle
 
 
 @cache
-def _table() -> JsonObject:
-    return read_table("units")
+def _table() -> Table:
+    return Table(**read_table("units"))
 
 
 def _style(options: Mapping[str, str], *, has_names: bool) -> Style:
@@ -106,7 +118,7 @@ def _style(options: Mapping[str, str], *, has_names: bool) -> Style:
 
 def _amount(values: Sequence[str], *, is_named: bool) -> tuple[str, Sequence[str]]:
     """Return the values before the unit, with the words or signs between them, and what follows."""
-    ranges = _table()["ranges"]
+    ranges = _table().ranges
     shown = [_value(values[0] if values else "")]
     position = 1
     while position + 1 < len(values) and values[position] in ranges:
@@ -134,8 +146,7 @@ def _value(value: str) -> str:
 def _parts(code: str) -> Sequence[str]:
     """Return the units of which some may follow a unit: inches after feet."""
     table = _table()
-    parts: Sequence[str] = table["parts"].get(table["aliases"].get(code, code), ())
-    return parts
+    return table.parts.get(table.aliases.get(code, code), ())
 
 
 @cache
@@ -146,11 +157,11 @@ def _unit(code: str) -> Unit:
     'million square kilometres'
     """
     table = _table()
-    code = table["aliases"].get(code, code)
-    if row := table["units"].get(code) or table["prefixable"].get(code):
+    code = table.aliases.get(code, code)
+    if row := table.units.get(code) or table.prefixable.get(code):
         return Unit(row[0] or row[-1], row[-2] if len(row) > 1 else row[0], row[-1])
     for length in (1, 2):
-        prefix, base = table["prefixes"].get(code[:length]), table["prefixable"].get(code[length:])
+        prefix, base = table.prefixes.get(code[:length]), table.prefixable.get(code[length:])
         if prefix and base:
             names = (re.sub(r"\w+$|\w+-\w+$", rf"{prefix}\g<0>", name) for name in base[1:])
             return Unit(code[:length].replace("u", "μ") + base[0], *names)
@@ -161,8 +172,8 @@ def _unit(code: str) -> Unit:
             f"{scale} {inner.symbol}" if is_word else f"×10<sup>{scaled[1]}</sup> {inner.symbol}"
         )
         return Unit(symbol, f"{scale} {inner.singular}", f"{scale} {inner.plural}")
-    if code[:1] in table["multiples"] and code[1:] in table["multiples"]["units"]:
-        scale, inner = table["multiples"][code[0]], _unit(code[1:])
+    if code[:1] in table.multiples and code[1:] in table.multiplied:
+        scale, inner = table.multiples[code[0]], _unit(code[1:])
         return Unit(*(f"{scale} {name}" for name in inner))
     whole, slash, divisor = code.rpartition("/")
     if slash and divisor:
