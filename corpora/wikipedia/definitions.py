@@ -4,12 +4,15 @@ A definition is a line or several paragraphs of text, with links, tags such as `
 parameters (``{{{1}}}``, ``{{{name|default}}}``), calls of other templates, and the parser functions
 that are evaluated. Another parser function, a list, a heading or a table is none. The definitions
 are stored as a table of redirects (``corpora/datasets/redirect_table.py``), which leads from the
-name of a template to another name, or to ``\x00`` followed by a definition.
+name of a template to another name, or to ``\x00`` followed by a definition. A template that calls
+a known module (``modules.toml``) is one that our tables have, under whatever name: it leads to two
+``\x00`` followed by that template's name.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Union
@@ -19,7 +22,7 @@ import pyarrow.compute as pc
 
 from corpora.datasets.redirect_table import RedirectTable, build_table
 from corpora.wikipedia.parser_functions import FUNCTIONS
-from corpora.wikipedia.titles import CATEGORY, Wiki
+from corpora.wikipedia.titles import CATEGORY, Wiki, read_table, upper_first
 
 if TYPE_CHECKING:
     from corpora.wikipedia.templates import Call
@@ -50,6 +53,10 @@ _SHOWN_FUNCTIONS = FUNCTIONS | {"formatnum", "lc", "lcfirst", "uc", "ucfirst"}
 _OTHER = re.compile(r"\{\{|\}\}|\{\||__[^\W\d_]+__")
 _OTHER_LINE = re.compile(r"\n(?:[*#:;=|!]|[ \t]+\S)")
 """Matches a line, not the first, that begins a list, heading or row, or is preformatted."""
+_MODULE = re.compile(
+    r"(?:<[^<>]*>)?\s*\{\{\s*(?:(?:safe)?subst:)?\s*#invoke\s*:([^|{}]+)\|([^|{}]*)", re.IGNORECASE
+)
+"""Matches a template that begins with the call of a module, perhaps in a tag."""
 _PREFIX = re.compile(r"\[\[\s*([^\[\]|{}:]+):")
 _STARTS = frozenset("*#:;=|!{ ")
 
@@ -81,14 +88,13 @@ class Inclusion:
 def definition_of(source: str, wiki: Wiki) -> str:
     """Read the definition from a template's page; empty if it is not plain text with parameters.
 
+    Of a template that calls a known module, it is ``DEFINED`` and the name of ours.
+
     A definition with a category is not plain: it classifies the page, and adds nothing to its text.
     """
-    if len(source) > 20 * MAX_CHARACTERS:
-        return ""
-    source = _NOT_SHOWN.sub("", source)
-    if only := _ONLY.findall(source):
-        source = "".join(only)
-    text = source.strip()
+    text = _shown_part(source)
+    if module := _MODULE.match(text):
+        return _of_module(module[1], module[2])
     if not text or len(text) > MAX_CHARACTERS or text[0] in _STARTS - {"{"}:
         return ""
     try:
@@ -107,6 +113,29 @@ def definition_of(source: str, wiki: Wiki) -> str:
         and CATEGORY not in map(wiki.namespaces.get, prefixes)
     )
     return text if is_plain else ""
+
+
+def _shown_part(source: str) -> str:
+    """Return what a template's page shows where it is called; empty if the page is too long."""
+    if len(source) > 20 * MAX_CHARACTERS:
+        return ""
+    source = _NOT_SHOWN.sub("", source)
+    if only := _ONLY.findall(source):
+        source = "".join(only)
+    return source.strip()
+
+
+def _of_module(module: str, function: str) -> str:
+    """Return the name of the template that a call of a module is, after a sign; or nothing."""
+    module = upper_first(" ".join(module.replace("_", " ").split()))
+    functions = _modules().get(module, {})
+    name = functions.get(function.strip(), functions.get("*", ""))
+    return f"{DEFINED}{name}" if name else ""
+
+
+@cache
+def _modules() -> Mapping[str, Mapping[str, str]]:
+    return read_table("modules")
 
 
 def _texts(parts: Parts) -> Iterator[str]:
@@ -305,6 +334,8 @@ class Definitions:
         None if the table has neither.
         """
         found = self._find(name)
+        if found.startswith(2 * DEFINED):
+            return found[2:]
         return parse(found[1:]) if found[:1] == DEFINED else found or None
 
     def _find(self, name: str) -> str:

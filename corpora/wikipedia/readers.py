@@ -68,7 +68,8 @@ def missing_tables(name: str, lang: str) -> list[str]:
     """List the tables that lack this wiki, each with the effect on its text."""
     codes = codes_of(name, lang)
     found = {
-        "templates (what they carry is lost where their names are not English: --templates)": any(
+        "templates (what they carry is lost where their names are not English: "
+        "--expand-templates, --templates)": any(
             has_templates(code) for code in codes if not name.endswith(code)
         ),
         "disambiguation pages (only English signs and __DISAMBIG__ are known: --templates)": (

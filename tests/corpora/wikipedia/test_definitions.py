@@ -2,9 +2,16 @@
 
 import pytest
 
-from corpora.wikipedia.definitions import count_parameters, definition_of, has_calls, parse, show
-from corpora.wikipedia.templates import split_call
-from corpora.wikipedia.titles import wiki_of
+from corpora.wikipedia.definitions import (
+    DEFINED,
+    count_parameters,
+    definition_of,
+    has_calls,
+    parse,
+    show,
+)
+from corpora.wikipedia.templates import load_templates, split_call
+from corpora.wikipedia.titles import read_table, wiki_of
 
 WIKI = wiki_of(name="dewiki", lang="de")
 
@@ -33,6 +40,26 @@ WIKI = wiki_of(name="dewiki", lang="de")
 )  # fmt: skip
 def test_text_with_parameters_is_a_definition(source, definition):
     assert definition_of(source, WIKI) == definition
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("{{<includeonly>safesubst:</includeonly>#invoke:Convert|convert}}<noinclude>x</noinclude>",
+         "Convert"),
+        ("<span>{{#invoke: lang | lang_xx_inherit |code=bn}}</span>", "Lang-xx"),
+        ("{{#invoke:citation/CS1|citation|CitationClass=book}}", "Cite web"),
+    ],
+)  # fmt: skip
+def test_a_template_that_calls_a_known_module_is_one_of_ours(source, name):
+    assert definition_of(source, WIKI) == f"{DEFINED}{name}"
+
+
+def test_templates_of_modules_have_tables():
+    table = load_templates("en")
+    names = [n for module in read_table("modules").values() for n in module.values()]
+
+    assert [n for n in names if n not in table.render and n not in table.silent] == []
 
 
 @pytest.mark.parametrize(
