@@ -106,7 +106,8 @@ class Options(CommonOptions):
     )
     expand_templates: bool = option(
         default=False,
-        help="expand templates that the dump defines as text with parameters; reads the dump twice",
+        help="expand templates that the dump defines as text with parameters; reads the dump twice "
+        "(always done where there is no table of the wiki's templates)",
     )
     blocks: str = option(
         "",
@@ -198,7 +199,7 @@ def plan(options: Options) -> Plan:
         units=units_without_input(len(units)),
         auxiliary=tables,
         stages=(
-            *((Stage("define", units, DEFINED),) if options.expand_templates else ()),
+            *((Stage("define", units, DEFINED),) if settings.expand_templates else ()),
             Stage("extract", units, FOUND),
         ),
         settings=settings,
@@ -270,15 +271,18 @@ def _settings(options: Options, sites: Sequence["SiteInfo"], *, file: str) -> Wi
         max_page_bytes=int(options.max_page_size * 1e6),
         n_tables=len(options.templates),
         blocks=_kinds_of_blocks(options),
-        expand_templates=_is_expanding(options),
+        expand_templates=_is_expanding(options, name, lang),
     )
 
 
-def _is_expanding(options: Options) -> bool:
-    """Read and check ``--expand-templates``."""
+def _is_expanding(options: Options, wiki: str, lang: str) -> bool:
+    """Read and check ``--expand-templates``, which wikis without a table of templates need."""
+    from corpora.wikipedia.readers import has_own_templates
+
     if options.expand_templates and options.extractor != "onoma":
         raise UsageError("--expand-templates: not with --extractor wikiextractor. Leave out one.")
-    return options.expand_templates
+    is_known = options.extractor != "onoma" or has_own_templates(wiki, lang)
+    return options.expand_templates or not is_known
 
 
 def _kinds_of_blocks(options: Options) -> list[str]:

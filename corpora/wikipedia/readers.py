@@ -64,14 +64,17 @@ def resolver_of(settings: WikiSettings, tables: Path) -> Resolver:
     )
 
 
+def has_own_templates(name: str, lang: str) -> bool:
+    """Tell whether there is a table of templates of a wiki's own, not only of its project."""
+    return any(has_templates(code) for code in codes_of(name, lang) if not name.endswith(code))
+
+
 def missing_tables(name: str, lang: str) -> list[str]:
     """List the tables that lack this wiki, each with the effect on its text."""
     codes = codes_of(name, lang)
     found = {
-        "templates (what they carry is lost where their names are not English: "
-        "--expand-templates, --templates)": any(
-            has_templates(code) for code in codes if not name.endswith(code)
-        ),
+        "templates (those of the dump are expanded; of others, what they carry is lost where "
+        "their names are not English: --templates)": has_own_templates(name, lang),
         "disambiguation pages (only English signs and __DISAMBIG__ are known: --templates)": (
             signs_of(codes).is_own
         ),

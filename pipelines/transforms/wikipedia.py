@@ -1,7 +1,7 @@
 """Transforms from wiki dumps to pages, and from pages to documents with resolved links."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -326,8 +326,9 @@ class ReadWikipedia(beam.PTransform):
         folder.mkdir(parents=True, exist_ok=True)
         options = Options(input=(self.dump,), output=folder)
         planned = plan(options)
-        [stage], settings = planned.stages, planned.settings
+        stage, settings = planned.stages[-1], planned.settings
         assert isinstance(settings, WikiSettings)  # noqa: S101
+        settings = replace(settings, expand_templates=False)  # there is no table of definitions
         return (
             pbegin
             | "Ranges" >> ListUnits(units=stage.units, path=folder / "ranges.jsonl")

@@ -507,3 +507,17 @@ def test_templates_are_shown_by_their_definition_in_the_dump(tmp_path):
     assert links_add_up(counters)
     assert description["accounting"]["read"] == len(wiki.pages) + len(pages)
     assert "Fluss (3)" in (tmp_path / "out" / "report.md").read_text("utf-8")
+
+
+def test_templates_are_expanded_without_being_asked_where_there_is_no_table(tmp_path):
+    pages = [
+        Page(500, "Vorlage:রূপান্তর", "{{#invoke:Convert|convert}}", namespace=10),
+        Page(501, "Tal", "Es ist {{রূপান্তর|5|to|6|sqmi}} groß."),
+    ]
+    file = tmp_path / "kleinwiki-20261101-pages-articles.xml"
+    file.write_text(SmallWiki(tuple(pages)).dump(), encoding="utf-8")
+
+    assert run(tmp_path / "out", "--lang", "bn", "--augment", "off", input=file) == 0
+
+    [document] = documents_of(tmp_path / "out")
+    assert document.text == "Es ist 5 to 6 sq mi groß."
