@@ -14,14 +14,6 @@ from corpora.system.parsing import parse_json, read_json
 from corpora.system.typed_tables import TableError, check_table
 
 _C = TypeVar("_C", bound="Config")
-_RENAMED = {
-    "share": "ratio",
-    "entity_share": "entity_ratio",
-    "chain_init": "crf_init",
-    "n_pieces": "n_subwords",
-    "max_span_pieces": "max_span_subwords",
-}
-"""New names of settings by earlier name. Files may have earlier names; command lines may not."""
 
 
 class ConfigError(UsageError, ValueError):
@@ -43,10 +35,9 @@ class Config:
     def from_json(cls, values: Mapping[str, object]) -> Self:
         """Make settings from the values that ``to_json`` returns.
 
-        Earlier names of settings (``_RENAMED``) are accepted. Raises ``ConfigError`` for an unknown
-        name or a value of another type.
+        Raises ``ConfigError`` for an unknown name or a value of another type.
         """
-        return cls(**_checked(cls, _renamed(values, cls)))
+        return cls(**_checked(cls, values))
 
     def save(self, path: Path) -> None:
         """Write the settings to a JSON file."""
@@ -82,8 +73,6 @@ def _parse(text: str) -> object:
 def _replaced(config: _C, path: Sequence[str], value: object) -> _C:
     name, *rest = path
     inner = getattr(config, name, None)
-    if not hasattr(config, name) and hasattr(config, _RENAMED.get(name, name)):
-        raise ConfigError(f"{type(config).__name__}.{name} was renamed to {_RENAMED[name]}.")
     if rest and isinstance(inner, Config):
         return replace(config, **{name: _replaced(inner, rest, value)})
     if rest and isinstance(inner, Mapping):
@@ -91,17 +80,6 @@ def _replaced(config: _C, path: Sequence[str], value: object) -> _C:
     elif rest and hasattr(config, name):
         raise ConfigError(f"{name} has no settings inside; set {name}=VALUE.")
     return replace(config, **_checked(type(config), {name: value}))
-
-
-def _renamed(values: Mapping[str, object], kind: type[Config]) -> dict[str, object]:
-    """Return the values under the new names of settings, also of settings inside."""
-    hints = get_type_hints(kind)
-    new = {name if name in hints else _RENAMED.get(name, name): v for name, v in values.items()}
-    for name, value in new.items():
-        inner = hints.get(name)
-        if isinstance(value, Mapping) and isinstance(inner, type) and issubclass(inner, Config):
-            new[name] = _renamed(value, inner)
-    return new
 
 
 def _checked(kind: type[Config], values: Mapping[str, object]) -> dict[str, Any]:  # Any: settings

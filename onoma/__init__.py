@@ -342,11 +342,9 @@ COMMANDS: Mapping[str, tuple[Command, ...]] = {
         Command("health", "corpora.health", "examine a NER set for errors"),
     ),
     "Onoma": (
-        Command("project", "corpora.project", "run a chain of commands that one file lists"),
+        Command("project", "onoma.project", "run a chain of commands that one file lists"),
         Command("sample", "corpora.samples", "write files to try the commands on"),
-        Command(
-            "completion", "corpora.system.completion", "print completion for bash, zsh or fish"
-        ),
+        Command("completion", "onoma.completion", "print completion for bash, zsh or fish"),
         Command("licenses", "corpora.system.licenses", "list the licences of installed libraries"),
     ),
 }

@@ -85,13 +85,11 @@ class Options(CommonOptions):
         30,
         help="make no entity of mentions of more than N subwords (default: 30)",
         at_least=1,
-        was="--max-mention-pieces",
     )
     min_sentence_subwords: int = option(
         1,
         help="leave out sentences of fewer than N subwords; LUKE and DaLUKE take 5 (default: 1)",
         at_least=1,
-        was="--min-sentence-pieces",
     )
     origins: tuple[str, ...] = option(
         tuple(sorted(ORIGINS - {"prediction"})),
@@ -121,7 +119,6 @@ class Options(CommonOptions):
         0.01,
         at_least=0,
         below=1,
-        was="--held-out",
         metavar="RATIO",
         help="fraction of the documents kept for validation, at least one of several (default: "
         "0.01; 0: none)",

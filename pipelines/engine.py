@@ -9,10 +9,9 @@ from corpora.runs.build import Build
 from corpora.runs.plan import Unit
 from corpora.runs.work_directory import MERGED
 from pipelines.carried import Carrier
-from pipelines.graph import Graph, Phase, Run, needed
+from pipelines.graph import Job, Phase, Run, needed
 from pipelines.options import CommonOptions
 
-Job = tuple[Graph, Sequence[Unit]]
 Carry = Callable[..., object]
 """A function from the settings of a pipeline, and a bucket, to the settings for workers that see
 only that bucket; it uploads what they need."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from corpora.runs.plan import InputFile, Plan
+from corpora.runs.plan import InputFile, Plan, Unit
 
 if TYPE_CHECKING:
     from pipelines.transforms.shards import WriteShards
@@ -28,6 +28,8 @@ the units that are done.
 
 Any: each takes the settings of its own pipeline.
 """
+Job = tuple[Graph, Sequence[Unit]]
+"""A graph, and the units that it is run on."""
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,6 @@ class Options(CommonOptions):
         0.8,
         above=0,
         below=inf,
-        was="--near-doubles",
         metavar="JACCARD",
         help="leave out articles with at least this Jaccard similarity of word triples to an "
         "earlier one (default: 0.8; above 1: exact duplicates only)",

@@ -8,8 +8,7 @@ from apache_beam.options.pipeline_options import PipelineOptions, PortableOption
 
 from corpora.errors import UsageError
 from corpora.runs.work_directory import WorkDirectory
-from pipelines.engine import Job
-from pipelines.graph import Graph, PCollection, Run
+from pipelines.graph import Graph, Job, PCollection, Run
 from pipelines.in_memory import make_pipeline
 from pipelines.options import CommonOptions
 from pipelines.transforms.units import ListUnits

@@ -274,7 +274,8 @@ def merge(units: PCollection, _: Settings, run: Run) -> PCollection:
     """Find documents with the id of an earlier one."""
     from pipelines.transforms.stages import FindDuplicates
 
-    return run.merge(units, FindDuplicates(folder=run.folder, remedy=REMEDY), stage="read")
+    find = FindDuplicates(folder=run.folder, datasets=FOUND, remedy=REMEDY)
+    return run.merge(units, find, stage="read")
 
 
 def finish(units: PCollection, _: Settings, run: Run) -> PCollection:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from corpora.wikipedia.reuse import EarlierRun
     from corpora.wikipedia.siteinfo import SiteInfo
 
+REMEDY = "a second page with this id. Is a file given twice, or a dump of another date?"
 DATASETS = {"documents": "documents", "redirects": "redirects", "reuse": "reuse"}
 FOUND = {"pages": "wiki_pages", "found_redirects": "redirects", "meanings": "meanings"}
 DEFINED = {"definitions": "wiki_definitions"}
@@ -386,7 +387,8 @@ def merge(units: PCollection, _: WikiSettings, run: Run) -> PCollection:
     steps: list[object] = [BuildTitleTables(folder=run.folder)]
     if file := run.auxiliary.get(PAGE_PROPS):
         steps.append(BuildPageItems(folder=run.folder, file=file))
-    return run.merge(units, *steps, FindDuplicates(folder=run.folder), stage="extract")
+    find = FindDuplicates(folder=run.folder, datasets=RESOLVED, remedy=REMEDY)
+    return run.merge(units, *steps, find, stage="extract")
 
 
 def finish(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:

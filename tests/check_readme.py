@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from corpora.project.__main__ import KINDS
+from onoma.project.__main__ import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = {"front": ROOT / "README.md"}

@@ -1,15 +1,16 @@
 """The code that decides the bytes of a run: the modules that its pipeline imports, and TOML tables.
 
 Imports are found in the source text, also inside functions and as ``"module:function"``, so nothing
-is loaded. Code that only starts, distributes or displays runs changes no byte of the output and is
-not counted: where only such code has changed, a run still resumes, and pages are still taken over
-from an earlier run.
+is loaded. Comments, docstrings and empty lines are not counted. Nor is code that only starts,
+distributes or displays runs, and changes no byte of the output: where only such code has changed, a
+run still resumes, and pages are still taken over from an earlier run.
 """
 
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 PACKAGES = ("corpora", "pipelines")
@@ -37,6 +38,12 @@ _IMPORT = re.compile(
     rf"|import\s+((?:{_NAMES})\b[\w.]*))|\"((?:{_NAMES})\.[\w.]+):\w+\"",
     re.MULTILINE,
 )
+_PIECES = re.compile(
+    r'''"""(?:\\.|[^\\])*?"""|\'\'\'(?:\\.|[^\\])*?\'\'\'|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*\''''
+    r"|#[^\n]*|\\\n|[ \t]*\n|[()\[\]{}]|[^\"'#\\\n()\[\]{}]+|.",
+    re.DOTALL,
+)
+"""Pieces of a source text: strings, comments, ends of lines, brackets, and what is between."""
 _COMMAND = '\nif __name__ == "__main__":'
 
 
@@ -46,8 +53,28 @@ def code_hash(pipeline: str = "") -> str:
     digest = hashlib.sha256()
     for file in code_of(pipeline) if _module(pipeline).is_file() else _all():
         name = file.relative_to(_ROOT).as_posix()
-        digest.update(f"{name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+        text = file.read_text("utf-8")
+        text = code_alone(text) if file.suffix == ".py" else text
+        digest.update(f"{name}\0{hashlib.sha256(text.encode()).hexdigest()}\n".encode())
     return digest.hexdigest()
+
+
+def code_alone(source: str) -> str:
+    """Return a source text without comments, empty lines, and strings that are statements."""
+    kept = [""]
+    depth, begins_line = 0, True
+    for piece, following in pairwise([*_PIECES.findall(source), "\n"]):
+        is_end = piece[-1] == "\n" and piece.isspace()
+        is_statement = piece[0] in "\"'" and begins_line and not depth and following[-1] == "\n"
+        if piece[0] == "#" or is_statement:
+            continue
+        if is_end:
+            kept[-1] = kept[-1].rstrip(" \t")
+        depth += (piece in ("(", "[", "{")) - (piece in (")", "]", "}"))
+        begins_line = is_end or (begins_line and piece.isspace())
+        is_empty = is_end and "".join(kept[-2:])[-1:] in ("", "\n")
+        kept.append("" if is_empty else "\n" if is_end else piece)
+    return "".join(kept)
 
 
 @cache

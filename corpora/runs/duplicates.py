@@ -1,7 +1,7 @@
 """Duplicate records, in one file or in several: all but the first are rejected."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -16,16 +16,18 @@ from corpora.runs.work_directory import WorkDirectory
 from corpora.system.parsing import read_json
 from corpora.system.writing import write_json
 
-_FOUND = {"pages": "pages", "found_redirects": "redirects"}
 
+def find_duplicates(
+    work: WorkDirectory, datasets: Mapping[str, str], *, remedy: str
+) -> Iterator[Rejected]:
+    """Note the rows whose id an earlier row has; yield a rejection for each record among them.
 
-def find_duplicates(work: WorkDirectory, *, remedy: str) -> Iterator[Rejected]:
-    """Note the rows whose id an earlier row has; yield a rejection for each document among them.
-
-    ``remedy`` ends the message of the rejection. Keeps 8 bytes a page, and 8 more while the hashes
-    are sorted.
+    ``datasets`` has the names of intermediate datasets, to the names of their schemas; the rows of
+    those that have a column ``source`` are records. ``remedy`` ends the message of the rejection.
+    Keeps 8 bytes a row, and 8 more while the hashes are sorted.
     """
-    for dataset, schema in _FOUND.items():
+    for dataset, schema in datasets.items():
+        is_of_records = "source" in SCHEMAS[schema].columns.names
         paths = work.shards(dataset)
         hashes = [hashes_of_ids([path], SCHEMAS[schema]) for path in paths]
         suspects = equal_among(np.concatenate([np.empty(0, np.uint64), *hashes]))
@@ -33,14 +35,14 @@ def find_duplicates(work: WorkDirectory, *, remedy: str) -> Iterator[Rejected]:
         seen: set[str] = set()
         for number, path in enumerate(paths):
             rows = np.flatnonzero(np.isin(hashes[number], suspects)).tolist()
-            names = list(_names(path, schema)) if rows else []
+            names = list(_names(path, schema, "source" if is_of_records else "id")) if rows else []
             for row in rows:
                 id, source = names[row]
                 if id not in seen:
                     seen.add(id)
                     continue
                 duplicates[number].append(row)
-                if dataset == "pages":
+                if is_of_records:
                     message = f"{source}: {id}: {remedy}"
                     yield Rejected(
                         source=source, position=id, reason="duplicate_id", message=message
@@ -48,9 +50,8 @@ def find_duplicates(work: WorkDirectory, *, remedy: str) -> Iterator[Rejected]:
         write_json(_file(work, dataset), duplicates)
 
 
-def _names(path: Path, schema: str) -> Iterator[tuple[str, str]]:
-    source = "source" if schema == "pages" else "title"
-    for batch in read_batches(path, schema, columns=("id", source)):
+def _names(path: Path, schema: str, source: str) -> Iterator[tuple[str, str]]:
+    for batch in read_batches(path, schema, columns=tuple({"id", source})):
         yield from zip(
             batch.column("id").to_pylist(), batch.column(source).to_pylist(), strict=True
         )

@@ -48,8 +48,8 @@ def sealed(run: Mapping[str, object]) -> dict[str, object]:
 
 
 def is_whole(run: RunRecord) -> bool:
-    """Tell whether ``run.json`` is as it was written; earlier versions wrote no hash."""
-    return run.get("sha256", "") in ("", hash_of(run))
+    """Tell whether ``run.json`` is as it was written."""
+    return run.get("sha256") == hash_of(run)
 
 
 def hash_of(run: Mapping[str, object]) -> str:

@@ -10,10 +10,8 @@ from corpora.errors import UsageError
 from corpora.runs.journal import published_files
 from corpora.system.writing import write_text
 
-_OF_TRAINING = frozenset(
-    {"settings.json", "metrics.jsonl", "histograms.json", "start.safetensors", "best.safetensors"}
-)
-"""Files of a training run, beside its ``settings.json``."""
+_OF_TRAINING = frozenset({".json", ".jsonl", ".safetensors"})
+"""The endings of files that only a training run writes beside its ``settings.json``."""
 _FORMS = {
     "text": re.compile(r"\ufeff?\s*\S+[ \t](?:O|[BIES]-\S+)\s*$", re.MULTILINE),  # <unk> O
     "HTML": re.compile(r"\ufeff?\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE),
@@ -50,7 +48,7 @@ def refuse_published(path: Path) -> None:
     if str(path) == "-":
         raise UsageError("-: is the name of a file here. For standard output, give /dev/stdout.")
     folder = path.absolute().parent
-    if path.name in _OF_TRAINING and (folder / "settings.json").is_file():
+    if path.suffix in _OF_TRAINING and (folder / "settings.json").is_file():
         raise UsageError(f"{path}: belongs to a training run. Name another place.")
     for folder in path.absolute().parents[:2]:
         name = path.absolute().relative_to(folder).as_posix()

@@ -137,7 +137,7 @@ def _datasets(folder: Path) -> dict[str, Dataset]:
 def check_own(folder: Path) -> None:
     """Raise ``UsageError`` where a card or a Croissant file exists that Onoma did not write.
 
-    Also raises it for a card that was edited since; a card of an earlier version has no hash.
+    Also raises it for a card that was edited since.
     """
     for name, mark in ((CARD, _MARK), (CROISSANT, '"cr:RecordSet"')):
         file = folder / name

@@ -227,14 +227,6 @@ def _integer(text: str) -> int:
     return number
 
 
-class _Renamed(argparse.Action):
-    """The action of an old option name; ``const`` is the new name."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        """End the process with the new name."""
-        parser.error(f"{self.option_strings[0]}: renamed to {self.const}")
-
-
 def option(
     default: object = dataclasses.MISSING,
     *,
@@ -246,7 +238,6 @@ def option(
     above: float | None = None,
     below: float | None = None,
     at_most: float | None = None,
-    was: str = "",
     **settings: object,
 ) -> Any:  # Any: as in ``dataclasses.field``, to fit the type of any field
     """Declare a field of a table of options; one without a default is required.
@@ -255,9 +246,9 @@ def option(
     flag), ``Literal`` (choices), ``tuple`` (one or more, unless ``type`` parses all of it).
     ``settings`` go to ``argparse``, and override this. ``group`` is a heading of the help. Of the
     options with the same ``one_of``, exactly one must be given. ``at_least``, ``above``, ``below``
-    and ``at_most`` are bounds that ``check`` tests; ``was`` is an earlier name, as ``--old``.
+    and ``at_most`` are bounds that ``check`` tests.
     """
-    of = {"positional": positional, "group": group, "one_of": one_of, "was": was}
+    of = {"positional": positional, "group": group, "one_of": one_of}
     bounds = {"at_least": at_least, "above": above, "below": below, "at_most": at_most}
     own = {"bounds": bounds, "settings": {"help": help, **settings}}
     return dataclasses.field(default=default, metadata={**of, **own})
@@ -299,13 +290,6 @@ def add_options(parser: argparse.ArgumentParser, kind: "type[DataclassInstance]"
         if field.name.endswith("_"):  # for keywords of Python: from_ is --from
             own["dest"] = field.name
         groups[one_of or title].add_argument(name, **own)
-        if was := field.metadata["was"]:
-            hidden: _Settings = {
-                "default": argparse.SUPPRESS,
-                "help": argparse.SUPPRESS,
-                "nargs": "*",
-            }
-            parser.add_argument(was, action=_Renamed, const=name, **hidden)
 
 
 def _flag(name: str) -> str:

@@ -325,13 +325,8 @@ def _statements(
     if statement is None:
         lists = "".join(list_of(own, name) for name, own in fingerprints.items())
         yield _statement(model, header.prefix, lists)
-    else:
-        known = fingerprints_in(source, statement)
-        earlier = [] if known else list(_unlisted(source, model))
-        with_earlier = {"": earlier} | dict(fingerprints)
-        with_earlier[""] = [*earlier, *fingerprints.get("", ())]
-        if more := "".join(list_of(own, name) for name, own in with_earlier.items()):
-            yield Edit(statement.content_end, statement.content_end, more)
+    elif more := "".join(list_of(own, name) for name, own in fingerprints.items()):
+        yield Edit(statement.content_end, statement.content_end, more)
     if pointer_of(reviewer) == f"#{reviewer}":
         ids = (node.attributes.get("xml:id") for node in source.nodes)
         if reviewer not in ids:
@@ -339,21 +334,6 @@ def _statements(
             about = f"<{prefix}resp>names reviewed</{prefix}resp><{prefix}name>{escape(reviewer)}"
             inside = f"{about}</{prefix}name>"
             yield header.element("respStmt", inside, ("xml:id", reviewer))
-
-
-def _unlisted(source: Source, model: Model) -> Iterator[str]:
-    """Yield the fingerprints of names written by versions that kept no fingerprints."""
-    for node in source.nodes:
-        if parties(node.attributes.get("resp")) == ([model.id], []) and is_canonical(source, node):
-            yield fingerprint_of(source, node)
-
-
-def is_canonical(source: Source, node: Node) -> bool:
-    """Tell whether a start tag has the form that we write: ``@resp`` after other attributes."""
-    text = source.text[node.start : node.content_start]
-    pair = r' [\w:.-]+="[^"]*"'
-    links = r'(?: xml:id="onoma-[^"]*"(?: prev="[^"]*")?(?: next="[^"]*")?)?'
-    return bool(re.fullmatch(rf'<[\w:.-]+(?:{pair})*? resp="#onoma-[^" ]+"{links}>', text))
 
 
 def _has_application(source: Source, model: Model) -> bool:

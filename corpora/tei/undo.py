@@ -9,7 +9,6 @@ from corpora.tei.provenance import (
     emptied,
     fingerprint_of,
     fingerprints_in,
-    is_canonical,
     is_statement,
     list_of,
     parties,
@@ -166,12 +165,8 @@ class _Undo:
 
     def _written(self, node: Node, model: str) -> str | None:
         """Return the fingerprint of a name that is as it was written; else None."""
-        lists = self._lists.get(model) or []
-        if not lists:  # written by a version without fingerprints
-            is_plain = is_canonical(self.source, node) and not self.reviewer
-            return "" if is_plain else None
         own = fingerprint_of(self.source, node)
-        return own if own in self._attributes[model] else None
+        return own if own in self._attributes.get(model, {}) else None
 
     def _keep_fragments(self, found: dict[int, str], stay: dict[int, str]) -> None:
         """Keep all fragments of a name if one of them is kept or missing."""

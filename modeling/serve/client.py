@@ -104,7 +104,7 @@ class Client:
                     break
                 found = json.loads(line)
                 if "detail" in found:
-                    status = found.get("status", 422)  # earlier versions send none
+                    status = found["status"]
                     raise ServiceError(status, f"text {found['id']}: {found['detail']}")
                 yield found["mentions"]
                 n_left -= 1

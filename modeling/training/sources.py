@@ -25,9 +25,8 @@ _MADE_WITH = {
 """Parameters in ``dataset.json`` that must be the same in all datasets, with names for messages."""
 ENTITIES = "entities.arrow"
 """The file of entities in a model's folder."""
-_OF_EXAMPLES = ("_entities.ipc", ENTITIES)
-"""The file of entities in a folder of examples: a name that no reader takes for a shard; then the
-name in older versions, which looks like a shard."""
+_OF_EXAMPLES = "_entities.ipc"
+"""The file of entities in a folder of examples: a name that no reader takes for a shard."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Sources:
         """The (n_entities,) numbers of mentions of each entity in the training examples."""
         total = np.zeros(self.n_entities, np.int64)
         for path in self.paths:
-            for batch in read_batches(_entities_of(path), SCHEMAS["example_entities"]):
+            for batch in read_batches(path / _OF_EXAMPLES, SCHEMAS["example_entities"]):
                 total[batch.column("id").to_numpy()] += batch.column("mentions").to_numpy()
         return total
 
@@ -63,13 +62,7 @@ class Sources:
     @property
     def entities_file(self) -> Path | None:
         """The file with the entities, to be copied beside a model; None without entities."""
-        return _entities_of(self.paths[0]) if self.n_entities else None
-
-
-def _entities_of(examples: Path) -> Path:
-    """Find the file with the entities of examples; if there is none, return where it should be."""
-    files = [examples / name for name in _OF_EXAMPLES]
-    return next((file for file in files if file.is_file()), files[0])
+        return self.paths[0] / _OF_EXAMPLES if self.n_entities else None
 
 
 def open_sources(paths: Sequence[Path]) -> Sources:

@@ -73,12 +73,14 @@ class FindDuplicates(Merge[Counts]):
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
     """
 
-    remedy: str = "a second page with this id. Is a file given twice, or a dump of another date?"
+    datasets: Mapping[str, str]
+    """Names of the intermediate datasets, to the names of their schemas."""
+    remedy: str
     """The end of the messages of rejections."""
 
     def merge(self) -> Iterator[Counts]:
         """Find the duplicates in all shards."""
-        yield Counts(rejected=list(find_duplicates(self.work, remedy=self.remedy)))
+        yield Counts(rejected=list(find_duplicates(self.work, self.datasets, remedy=self.remedy)))
 
 
 class DropDuplicates(OfRun, PerUnit[Rows, Rows]):

@@ -209,15 +209,3 @@ def test_luke_has_two_stages_with_peaks_of_their_own():
 def test_an_unknown_recipe_lists_those_there_are():
     with pytest.raises(ConfigError, match="neiss_wwa_small"):
         recipe("niess")
-
-
-def test_settings_by_earlier_names_are_read_from_files():
-    config = recipe("bert").to_json()
-    config["masking"]["share"] = config["masking"].pop("ratio") / 2
-
-    assert PretrainConfig.from_json(config).masking.ratio == 0.075
-
-
-def test_a_command_line_with_an_earlier_name_is_answered_with_the_new_one():
-    with pytest.raises(ConfigError, match=r"MaskingConfig\.share was renamed to ratio"):
-        recipe("bert").override(["masking.share=0.3"])

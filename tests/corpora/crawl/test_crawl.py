@@ -338,13 +338,6 @@ def test_options_that_do_not_fit_are_said(tmp_path, capsys, arguments, said):
     assert said in capsys.readouterr().err
 
 
-def test_earlier_name_of_an_option_is_answered_with_the_new_one(tmp_path, capsys):
-    with pytest.raises(SystemExit, match="2"):
-        main(["--warc", "x", "--near-doubles", "0.7", "--output", str(tmp_path / "out")])
-
-    assert "renamed to --near-duplicates" in capsys.readouterr().err
-
-
 def test_a_crawl_that_gives_nothing_says_why(tmp_path, capsys):
     table = f'contact = "{CONTACT}"\n[[site]]\nurl = "http://127.0.0.1:{closed_port()}/"\n'
     (tmp_path / "sites.toml").write_text(table, "utf-8")

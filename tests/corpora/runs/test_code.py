@@ -1,13 +1,16 @@
 """The code of a pipeline: all that a run loads, and nothing of what it never sees."""
 
+import ast
+import io
 import json
 import subprocess
 import sys
+import tokenize
 from pathlib import Path
 
 import pytest
 
-from corpora.runs.code import _DRIVERS, code_hash, code_of
+from corpora.runs.code import _DRIVERS, code_alone, code_hash, code_of
 
 ROOT = Path(__file__).resolve().parents[3]
 RUNS = {
@@ -79,3 +82,46 @@ def test_each_pipeline_has_a_hash_of_its_own():
 
 def test_a_plan_of_somebody_else_has_the_hash_of_all():
     assert code_hash("a pipeline of theirs") == code_hash()
+
+
+def tokens_of(source, *, dropped=frozenset()):
+    """Return the tokens of a source text, without comments and those that begin at a position."""
+    layout = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return [t.string for t in tokens if t.type not in layout and t.start not in dropped]
+
+
+def statements_that_are_strings(source):
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            start = (node.lineno, len(source.splitlines()[node.lineno - 1][: node.col_offset]))
+            if source.splitlines()[start[0] - 1][start[1]] in "\"'":  # r"""…""" counts as code
+                yield start
+
+
+def test_comments_and_docstrings_are_dropped_and_nothing_else():
+    for file in sorted([*ROOT.glob("corpora/**/*.py"), *ROOT.glob("pipelines/**/*.py")])[::5]:
+        source = file.read_text("utf-8")
+
+        kept = code_alone(source)
+
+        expected = tokens_of(source, dropped=set(statements_that_are_strings(source)))
+        assert tokens_of(kept) == expected, file
+        assert code_alone(kept) == kept
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'x = 1\n"""About x."""\n# more\n\n\ny = f(  # why\n    2,\n)  \n',
+        "x = 1\ny = f(\n    2,\n)\n",
+    ],
+)
+def test_a_file_that_only_says_more_has_the_same_code(source):
+    assert code_alone(source) == "x = 1\ny = f(\n    2,\n)\n"
+
+
+def test_strings_keep_their_signs_and_empty_lines():
+    source = 'f(\n    """a # b\n\n\nc""",\n    "#",\n)\nx = \\\n    "d"\n'
+
+    assert code_alone(source) == source

@@ -10,6 +10,7 @@ import pytest
 
 from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError, UsageError
 from corpora.runs.build import hold as hold_output
+from corpora.runs.journal import hash_of
 from corpora.runs.plan import Plan, Unit, fingerprint_of
 from corpora.store.inspection import verify
 from corpora.store.versions import current, hold, publish, switch, version_names
@@ -279,16 +280,13 @@ def test_a_run_whose_list_lacks_a_file_is_not_published_and_made_whole_by_its_co
 
 
 @pytest.mark.parametrize("name", [*NAMES[:2], "titles/dataset.json"])
-def test_a_list_without_a_hash_lacks_no_file_of_a_dataset(name, published, tmp_path):
+def test_a_list_with_a_right_hash_lacks_no_file_of_a_dataset(name, published, tmp_path):
     source = make(tmp_path / "run", "Ein Text.")
 
-    def forget(run):
-        run["files"].pop(name, None)
-        run.pop("sha256")  # as earlier versions wrote it
-
-    edit(source / "run.json", forget)
+    edit(source / "run.json", lambda run: run["files"].pop(name, None))
     if name not in NAMES:
         with_another_dataset(source, name.partition("/")[0])
+    edit(source / "run.json", lambda run: run.update(sha256=hash_of(run)))
 
     with pytest.raises(DamagedDatasetError, match=f"does not list {name}"):
         publish(source, published, version="v6")
@@ -322,7 +320,7 @@ def test_no_flipped_bit_of_a_list_is_published(tmp_path):
             verify(source)
         except CorpusError:
             continue
-        # a space, the case of a letter of \u00e9: what it says is the same; or it has no hash
+        # a space, the case of a letter of \u00e9: what it says is the same
         said, wanted = json.loads(flipped), json.loads(whole)
         assert {**said, "sha256": wanted["sha256"]}["files"] == wanted["files"]
 

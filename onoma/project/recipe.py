@@ -15,10 +15,10 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import onoma
 from corpora.errors import UsageError
 from corpora.runs.code import code_hash
 from corpora.system.arguments import parser_of
@@ -88,10 +88,10 @@ def read_steps(file: Path) -> list[Step]:
         tables = parse_toml(file.read_text("utf-8"), where=file).get("step", [])
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            f"{file}: cannot be read ({error}). See python -m corpora.project new."
+            f"{file}: cannot be read ({error}). See python -m onoma.project new."
         ) from error
     if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
-        raise UsageError(f"{file}: has no [[step]]. See python -m corpora.project new.")
+        raise UsageError(f"{file}: has no [[step]]. See python -m onoma.project new.")
     steps: list[Step] = []
     for number, table in enumerate(tables, 1):
         step = _step(table, where=f"{file}: step {number}", folder=file.parent)
@@ -102,7 +102,7 @@ def read_steps(file: Path) -> list[Step]:
 
 
 def _step(table: Mapping[str, object], *, where: str, folder: Path) -> Step:
-    commands = {command.name: command for command in import_module("onoma").commands()}
+    commands = {command.name: command for command in onoma.commands()}
     options = {key: _at_home(value) for key, value in table.items()}
     name, words = options.pop("name", ""), str(options.pop("onoma", "")).split()
     if not isinstance(name, str):

@@ -12,13 +12,16 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal, TypedDict
 
 from corpora.errors import CorpusError, UsageError
-from corpora.project.recipe import (
+from corpora.system.arguments import Subcommand, execute, option, parse_subcommand
+from corpora.system.files import check_new, locked
+from corpora.system.parsing import parse_json
+from corpora.system.writing import write_whole
+from onoma.project.recipe import (
     FILE,
     Step,
     check_order,
@@ -27,10 +30,6 @@ from corpora.project.recipe import (
     sources_of,
     state_of,
 )
-from corpora.system.arguments import Subcommand, execute, option, parse_subcommand
-from corpora.system.files import check_new, locked
-from corpora.system.parsing import parse_json
-from corpora.system.writing import write_whole
 
 KINDS = {"tei": "letters", "wikipedia": "dumps", "news": "archives", "chinese": "novels"}
 """The kinds of recipes, each with the folder that it reads."""
@@ -38,6 +37,7 @@ DONE = ".onoma-project.json"
 """The file with the state in which each step was done, by the name of the step."""
 
 
+_ONOMA = Path(__file__).resolve().parents[1]
 _WHERE = "folder with onoma.toml (default: the current folder)"
 
 
@@ -77,7 +77,7 @@ class StepFailedError(CorpusError):
 def new(options: NewOptions) -> Iterator[str]:
     """Write a recipe and a README into a folder; raises ``UsageError`` if others are there."""
     folder = options.folder
-    recipe = Path(str(files("corpora.project"))) / "recipes" / f"{options.kind}.toml"
+    recipe = Path(str(files("onoma.project"))) / "recipes" / f"{options.kind}.toml"
     made = {FILE: recipe.read_bytes(), "README.md": "".join(_readme(folder, recipe)).encode()}
     for name, data in made.items():
         check_new(folder / name, data)
@@ -87,7 +87,7 @@ def new(options: NewOptions) -> Iterator[str]:
     yield f"read  {folder / FILE}: what it does, and what it asks for"
     kind, sources = options.kind, folder / KINDS[options.kind]
     yield f"next  put your files into {sources}, or: python -m corpora.samples {kind} {sources}"
-    yield f"      python -m corpora.project run {folder}"
+    yield f"      python -m onoma.project run {folder}"
 
 
 def _readme(folder: Path, recipe: Path) -> Iterator[str]:
@@ -182,8 +182,7 @@ def _do(step: Step, folder: Path) -> None:
     before, done = state_of(step, folder), _done(folder)
     if done.pop(step.name, None):
         write_json(folder / DONE, done)
-    [onoma] = import_module("onoma").__path__
-    command = [sys.executable, onoma, *step.command_from(folder)]
+    command = [sys.executable, str(_ONOMA), *step.command_from(folder)]
     status = status_of(command)
     if status:
         raise StepFailedError(
@@ -255,7 +254,7 @@ _COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status."""
-    options, work = parse_subcommand(_COMMANDS, argv, name="corpora.project", about=__doc__)
+    options, work = parse_subcommand(_COMMANDS, argv, name="onoma.project", about=__doc__)
     interrupted = "interrupted. The same command resumes."
     return execute(work, path=options.folder, interrupted=interrupted)
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from corpora.errors import UsageError
-from corpora.project.__main__ import KINDS, main
-from corpora.project.recipe import check_order, missing_inputs, read_steps, sources_of, state_of
+from onoma.project.__main__ import KINDS, main
+from onoma.project.recipe import check_order, missing_inputs, read_steps, sources_of, state_of
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 TEXT = """
 [[step]]
 onoma = "text"
@@ -181,7 +181,7 @@ SLOW = """if True:
 def test_an_interrupted_command_may_end_in_order_or_is_interrupted_again(seconds, said):
     code = f"""if True:
         import sys
-        from corpora.project.__main__ import status_of
+        from onoma.project.__main__ import status_of
         status_of([sys.executable, "-c", {SLOW!r}, "{seconds}"])
     """
     with subprocess.Popen(

@@ -13,11 +13,11 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import Literal
 
+import onoma
 from corpora.system.arguments import execute, option, parse
 
 
@@ -117,13 +117,13 @@ class Options:
 
 def all_words() -> dict[str, Words]:
     """Collect the words that may follow each command of ``onoma``."""
-    commands = import_module("onoma").commands()
+    commands = onoma.commands()
     return {each.name: words_of(*each.parsers(), about=each.about) for each in commands}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write a script; return the exit status."""
-    options = parse(Options, argv, name="corpora.system.completion", about=__doc__)
+    options = parse(Options, argv, name="onoma.completion", about=__doc__)
     writers = {"bash": to_bash, "zsh": to_zsh, "fish": to_fish}
     return execute(lambda: writers[options.shell](all_words()), path=Path())
 
