@@ -39,7 +39,7 @@ class Options:
     source: Path = option(positional=True, help="what is read")
     names: tuple[str, ...] = option((), help="some")
     form: Literal["a", "b"] = option("a", help="one of two")
-    n: int | None = option(None, help="how many", at_least=1, was="--number")
+    n: int | None = option(None, help="how many", at_least=1)
     ratio: float = option(0.5, help="of all", above=0, at_most=1)
     is_dry: bool = option(default=False, help="only say so")
     this: str | None = option(None, help="either", one_of="what", group="Either")
@@ -91,13 +91,6 @@ def test_empty_path_is_refused_because_it_would_be_the_current_folder(capsys):
         parse(Options, ["", "--this", "t"], name="corpora.example", about="What.")
 
     assert "source: is empty (is a variable not set?). See" in capsys.readouterr().err
-
-
-def test_earlier_name_of_an_option_is_answered_with_the_new_one(capsys):
-    with pytest.raises(SystemExit, match="2"):
-        read("--number", "3", "--this", "t")
-
-    assert "--number: renamed to --n. See" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
