@@ -1,6 +1,6 @@
 """brat's standoff (brat.nlplab.org/standoff.html): a text, and a file with the names in it.
 
-A line ``T1 TAB Person 0 12 TAB Ada Lovelace`` is a name; its offsets count characters, half-open.
+A line ``T1 TAB Person 0 12 TAB Ada Lovelace`` is a name; its offsets are half-open.
 ``0 5;10 15`` is a name of several pieces. Tabs may stand for the spaces, as in NER-UK 2. A line
 ``N1 TAB Reference T1 ID TAB …`` is the id of a name. Other lines are counted: relations, events,
 attributes, notes, equivalences.
@@ -8,11 +8,14 @@ attributes, notes, equivalences.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from corpora.document import Mention
 from corpora.errors import CorpusError
+from corpora.ner.found import BadRecordError
+from corpora.ner.offsets import Counting, WrittenName, find_counting
 
 SUFFIXES = (".ann", ".a1", ".a2")
 """How names of files with standoff end; the text beside them ends in ``.txt``."""
@@ -38,6 +41,20 @@ class StandoffError(CorpusError):
         super().__init__(f"line {line}: {what}")
 
 
+class _Name(NamedTuple):
+    """A name of one or more pieces, and its line; ``shown`` is its text, if the line has it."""
+
+    line: int
+    label: str
+    pieces: Sequence[tuple[int, int]]
+    shown: str | None
+
+
+class _Text(NamedTuple):
+    text: str
+    names: Sequence[WrittenName]
+
+
 def is_standoff(head: str, *, name: str) -> bool:
     """Tell whether a file is brat's standoff, by its first line that is not blank.
 
@@ -59,7 +76,7 @@ def parse_standoff(lines: str, text: str) -> tuple[list[Mention], Counter[str]]:
     more than white space between them. Raises ``StandoffError`` for a line that cannot be read, and
     for a name that is not in the text at its place.
     """
-    names: dict[str, Mention] = {}
+    names: dict[str, _Name] = {}
     ids: dict[str, str] = {}
     counters: Counter[str] = Counter()
     plain = lines.removeprefix("\ufeff").replace("\r\n", "\n")
@@ -69,9 +86,9 @@ def parse_standoff(lines: str, text: str) -> tuple[list[Mention], Counter[str]]:
             key = found[1]
             if key in names:
                 raise StandoffError(number, "columns", f"{key} is there twice. Rename one.")
-            names[key], is_one = _mention(found, text, number)
-            if not is_one:
-                counters[f"discontinuous names: {names[key].label}"] += 1
+            edges = [place.split() for place in found[3].split(";")]
+            pieces = [(int(start), int(end)) for start, end in edges]
+            names[key] = _Name(number, found[2], pieces, found[4])
         elif kind == "id" and (found := _ID.fullmatch(line)):
             counters["lines.id"] += 1
             ids[found[1]] = _ESCAPES.sub(_plain, found[2])
@@ -80,11 +97,28 @@ def parse_standoff(lines: str, text: str) -> tuple[list[Mention], Counter[str]]:
             raise StandoffError(number, "columns", f"{shown!r} is no line of standoff. Fix it.")
         elif kind:
             counters[f"lines.{kind}"] += 1
-    mentions = [
-        Mention(name.start, name.end, label=name.label, entity=ids.get(key))
-        for key, name in names.items()
-    ]
+    counting = _counting(names.values(), text)
+    mentions = []
+    for key, name in names.items():
+        places = _places(name, text, counting)
+        if any(text[a[1] : b[0]].strip() for a, b in pairwise(places)):
+            counters[f"discontinuous names: {name.label}"] += 1
+        end = max(end for _, end in places)
+        mentions.append(Mention(places[0][0], end, label=name.label, entity=ids.get(key)))
     return mentions, counters
+
+
+def _counting(names: Iterable[_Name], text: str) -> Counting:
+    """Find what the offsets count, by the names in one piece; raises ``StandoffError``."""
+    whole = [
+        WrittenName(*name.pieces[0], name.label, name.shown)
+        for name in names
+        if len(name.pieces) == 1
+    ]
+    try:
+        return find_counting([_Text(text, whole)])
+    except BadRecordError as error:
+        raise StandoffError(1, *error.args) from error
 
 
 def _whole_names(lines: Sequence[str], text: str) -> Iterator[tuple[int, str]]:
@@ -113,17 +147,16 @@ def _plain(found: re.Match[str]) -> str:
         return data.decode("latin-1")
 
 
-def _mention(found: re.Match[str], text: str, line: int) -> tuple[Mention, bool]:
-    """Make a mention of a line, and tell whether it is all in one piece."""
-    label, places, shown = found[2], found[3], found[4]
-    pairs = [[int(n) for n in place.split()] for place in places.split(";")]
-    if not all(start < end <= len(text) for start, end in pairs):
-        what = f"{label} {places} is no place in the text, which has {len(text):,} characters"
-        raise StandoffError(line, "bad_span", f"{what}. Is it the right text?")
-    surface = " ".join(" ".join(text[start:end] for start, end in pairs).split())
-    if not surface or surface != " ".join((shown or surface).split()):
-        what = f"{(shown or '')[:80]!r} is {surface[:80]!r} at {places} in the text"
-        raise StandoffError(line, "bad_span", f"{what}. Offsets count characters, of all lines.")
-    ordered = sorted(pairs)
-    is_one = all(not text[a[1] : b[0]].strip() for a, b in pairwise(ordered))
-    return Mention(ordered[0][0], max(end for _, end in pairs), label=label), is_one
+def _places(name: _Name, text: str, counting: Counting) -> list[tuple[int, int]]:
+    """Find the pieces of a name in the text, in order; raises ``StandoffError``."""
+    written = [WrittenName(*piece, name.label) for piece in name.pieces]
+    places = [place for place in counting.places(text, written) if place]
+    where = ";".join(f"{start} {end}" for start, end in name.pieces)
+    if len(places) < len(written):
+        what = f"{name.label} {where} is no place in the text, which has {len(text):,} characters"
+        raise StandoffError(name.line, "bad_span", f"{what}. Is it the right text?")
+    surface = " ".join(" ".join(text[start:end] for start, end in places).split())
+    if not surface or surface != " ".join((name.shown or surface).split()):
+        what = f"{(name.shown or '')[:80]!r} is {surface[:80]!r} at {where} in the text"
+        raise StandoffError(name.line, "bad_span", f"{what}. Offsets count {counting}.")
+    return sorted(places)

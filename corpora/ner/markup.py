@@ -13,9 +13,10 @@ from html import unescape
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from corpora.document import Mention, Rejected
+from corpora.document import Rejected
 from corpora.ner.found import BadRecordError, Found, Origin, check_characters
 from corpora.ner.layout import Layout
+from corpora.ner.offsets import CHARACTERS, WrittenName
 from corpora.text.paragraphs import is_hard_wrapped
 
 _ATTRIBUTE = r"""([\w:.-]+)\s*=\s*("[^"]*"|'[^']*'|[^\s"'<>]+)"""
@@ -139,8 +140,16 @@ def read_markup(data: bytes, layout: Layout, origin: Origin) -> Found:
             continue
         counters += own.counters
         document = own.id or (origin.source if pieces[-1].is_line else "")
-        texts.append(NamedText(f"{origin.source}:{line}", own.text, own.mentions, document))
-    return cut_texts(texts, lang=layout.lang, rejected=rejected, counters=counters)
+        texts.append(NamedText(line, own.text, own.names, document))
+    return cut_texts(
+        texts,
+        origin,
+        what="document",
+        lang=layout.lang,
+        rejected=rejected,
+        counters=counters,
+        counting=CHARACTERS,
+    )
 
 
 def _shown(text: str) -> str:
@@ -183,7 +192,7 @@ class _Document:
 
     def __init__(self, names: Collection[str], pieces: Sequence[_Piece]) -> None:
         self.id = next((piece.id for piece in pieces[:1] if piece.name.lower() in _DOCUMENTS), "")
-        self.mentions: list[Mention] = []
+        self.names: list[WrittenName] = []
         self.counters: Counter[str] = Counter()
         self.problem: tuple[int, str] | None = None
         """What is wrong, after the place in the file."""
@@ -248,4 +257,4 @@ class _Document:
             where = "names in other alternatives" if self._is_other else "empty names"
             self.counters[f"{where} not in ner: {label}"] += 1
             return
-        self.mentions.append(Mention(start, self._length, label=label))
+        self.names.append(WrittenName(start, self._length, label))

@@ -1,16 +1,17 @@
 """PubTator: the title and the abstract of an article, ``ID|t|…`` and ``ID|a|…``, then its names.
 
-A name is ``ID TAB start TAB end TAB text TAB label TAB id``; offsets count characters of the title,
-one more, and the abstract, half-open. Other lines (relations) are counted.
+A name is ``ID TAB start TAB end TAB text TAB label TAB id``; offsets count the title, one more, and
+the abstract. Other lines (relations) are counted.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from corpora.document import Mention, Rejected
+from corpora.document import Rejected
 from corpora.ner.found import BadRecordError, Found, Origin, check_characters, label_of
 from corpora.ner.layout import Layout
+from corpora.ner.offsets import WrittenName
 
 _PART = re.compile(r"([\w.:-]+)\|([ta])\|(.*)")
 _NAME = re.compile(r"[^\t]*\t(\d+)\t(\d+)\t([^\t]*)\t([^\t]*)(?:\t.*)?")
@@ -26,26 +27,29 @@ def read_pubtator(data: bytes, layout: Layout, origin: Origin) -> Found:
     text = data.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
     for first, lines in _articles(text):
         try:
-            id, content, mentions = _article(lines, first, counters=counters)
+            id, content, names = _article(lines, first, counters=counters)
         except BadRecordError as error:
             rejected.append(origin.leave_out("article", error, first))
             continue
-        texts.append(NamedText(f"{origin.source}:{first}", content, mentions, id))
-    return cut_texts(texts, lang=layout.lang, rejected=rejected, counters=counters)
+        texts.append(NamedText(first, content, names, id))
+    return cut_texts(
+        texts, origin, what="article", lang=layout.lang, rejected=rejected, counters=counters
+    )
 
 
 def _article(
     lines: Sequence[str], first: int, *, counters: Counter[str]
-) -> tuple[str, str, list[Mention]]:
+) -> tuple[str, str, list[WrittenName]]:
     """Read an article: its id, its text, its names; raises ``BadRecordError`` with a line."""
-    id, parts, mentions = "", ["", ""], list[Mention]()
+    id, parts, names = "", ["", ""], list[WrittenName]()
     for number, line in enumerate(lines, first):
         try:
             if part := _PART.fullmatch(line):
                 id, parts[part[2] == "a"] = part[1], part[3]
                 check_characters(part[3])
             elif name := _NAME.fullmatch(line):
-                mentions.append(_mention(name, "\n".join(parts)))
+                label = label_of(name[4], line)
+                names.append(WrittenName(int(name[1]), int(name[2]), label, name[3], number))
             elif "\t" in line:
                 counters["lines.relation"] += 1
             else:
@@ -54,7 +58,7 @@ def _article(
             raise BadRecordError(*error.args, number) from error
     if not "".join(parts).strip():
         raise BadRecordError("empty_token", "an article without a title or an abstract", first)
-    return id, "\n".join(parts), mentions
+    return id, "\n".join(parts), names
 
 
 def _articles(text: str) -> Iterator[tuple[int, list[str]]]:
@@ -70,14 +74,3 @@ def _articles(text: str) -> Iterator[tuple[int, list[str]]]:
             own.append(line)
     if own:
         yield first, own
-
-
-def _mention(name: re.Match[str], text: str) -> Mention:
-    """Find a name in its text; raises ``BadRecordError``."""
-    start, end = int(name[1]), int(name[2])
-    here = text[start:end]
-    label = label_of(name[4], name[0])
-    if not here.strip() or here.split() != name[3].split():
-        what = f"{name[3][:80]!r} is {here[:80]!r} at {start}–{end}"
-        raise BadRecordError("bad_span", f"{what} (offsets count characters, ends are exclusive)")
-    return Mention(start, end, label=label)

@@ -1,18 +1,19 @@
 """JSON objects, one a line or in an array: tokens with tags, or texts with names at characters.
 
 Texts are those of annotation tools and of training data: doccano, Prodigy, Label Studio, spaCy. A
-name is ``[start, end, label]``, or an object with keys for these; offsets count characters,
-half-open. A text is cut into sentences and tokens here, as the texts of brat are.
+name is ``[start, end, label]``, or an object with keys for these. A text is cut into sentences and
+tokens here, as the texts of brat are.
 """
 
 import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
-from typing import NamedTuple, cast
+from typing import cast
 
-from corpora.document import Mention, Rejected
+from corpora.document import Rejected
 from corpora.errors import UsageError
 from corpora.ner.found import (
     BadRecordError,
@@ -27,6 +28,7 @@ from corpora.ner.found import (
 )
 from corpora.ner.json import MalformedJsonError, read_items
 from corpora.ner.layout import Layout
+from corpora.ner.offsets import WrittenName
 from corpora.ner.parquet import INNER, TAGS, TOKENS
 from corpora.ner.token_spans import is_name, names_at_tokens, read_token_spans
 
@@ -47,15 +49,6 @@ _NOT_ACCEPTED = ("reject", "ignore")
 """The values of ``answer`` that Prodigy gives to texts which are no data."""
 _PRODIGY = "_task_hash"
 """A key of objects that Prodigy wrote, which have tokens, but no list if there is no name."""
-
-
-class Text(NamedTuple):
-    """A text, and the names in it."""
-
-    text: str
-    names: Sequence[Mention]
-    is_accepted: bool = True
-    """False if somebody rejected or skipped it in the tool."""
 
 
 def format_of(head: str, *, name: str) -> str | None:
@@ -210,18 +203,25 @@ def read_texts(records: Iterable[tuple[int, object]], origin: Origin, *, lang: s
     counters: Counter[str] = Counter()
     for number, record in records:
         try:
-            text = text_of(record)
+            text, names = _text_of(record)
         except BadRecordError as error:
             rejected.append(reject_record(number, error, record, origin=origin))
             continue
-        if text.is_accepted:
-            texts.append(NamedText(f"{origin.source}:{number}", text.text, text.names))
-        else:
+        if isinstance(record, dict) and record.get("answer") in _NOT_ACCEPTED:
             counters["texts.not accepted"] += 1
-    return cut_texts(texts, lang=lang, rejected=rejected, counters=counters)
+        else:
+            texts.append(NamedText(number, text, names))
+    return cut_texts(
+        texts,
+        replace(origin, unit="record"),
+        what="record",
+        lang=lang,
+        rejected=rejected,
+        counters=counters,
+    )
 
 
-def text_of(record: object) -> Text:
+def _text_of(record: object) -> tuple[str, list[WrittenName]]:
     """Read a text and its names from a value; raises ``BadRecordError``."""
     if isinstance(record, BadRecordError):
         raise record
@@ -232,14 +232,7 @@ def text_of(record: object) -> Text:
     if not text.strip():
         raise BadRecordError("empty_token", "an empty text")
     check_characters(text)
-    if isinstance(record, dict) and record.get("answer") in _NOT_ACCEPTED:
-        return Text(text, (), is_accepted=False)
-    read = [_name(name) for name in names]
-    n_exclusive, n_inclusive = (
-        sum(text[name.start : name.end + more] == name.surface for name in read) for more in (0, 1)
-    )
-    more = int(n_inclusive > n_exclusive)  # the last characters, as Dataturks and CMeEE have them
-    return Text(text, [_mention(name, text, name.end + more) for name in read])
+    return text, [_name(name) for name in names]
 
 
 def _parts(record: object) -> tuple[str, Sequence[object]] | None:
@@ -284,16 +277,7 @@ def _task(made: Sequence[object], data: Mapping[str, object]) -> tuple[str, list
     return str(texts[0]), [value for value in values if "start" in value and "end" in value]
 
 
-class _Name(NamedTuple):
-    """A name as it is written; ``surface`` is None if only its place is."""
-
-    start: int
-    end: int
-    label: str
-    surface: str | None
-
-
-def _name(name: object) -> _Name:
+def _name(name: object) -> WrittenName:
     """Read a name; blanks in its label become ``_``."""
     surface: object = None
     match name:
@@ -313,20 +297,8 @@ def _name(name: object) -> _Name:
     if not isinstance(start, int) or not isinstance(end, int) or not isinstance(label, str):
         what = f"{str(name)[:80]!r} is no name with start, end and one label"
         raise BadRecordError("bad_label" if isinstance(start, int) else "bad_span", what)
-    return _Name(start, end, label_of(label, name), surface if isinstance(surface, str) else None)
-
-
-def _mention(name: _Name, text: str, end: int) -> Mention:
-    """Find a name in its text."""
-    start, label = name.start, name.label
-    if not 0 <= start < end <= len(text) or not text[start:end].strip():
-        what = f"{label} {start}–{end} is no place in the text of {len(text):,} characters"
-        raise BadRecordError("bad_span", what)
-    here = text[start:end]
-    if name.surface is not None and name.surface.split() != here.split():
-        what = f"{name.surface[:80]!r} is {here[:80]!r} at {start}–{end}"
-        raise BadRecordError("bad_span", f"{what} (offsets count characters, ends are exclusive)")
-    return Mention(start, end, label=label)
+    surface = surface if isinstance(surface, str) else None
+    return WrittenName(start, end, label_of(label, name), surface)
 
 
 def _value(fields: Mapping[object, object], keys: Sequence[str], default: object) -> object:

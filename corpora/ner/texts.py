@@ -17,7 +17,8 @@ from corpora.document import Document, Mention, Rejected, Sentence, Span, withou
 from corpora.ner.alignment import count_untagged, levels, to_sentences
 from corpora.ner.brat import StandoffError, parse_standoff, text_name
 from corpora.ner.columns import AT_ONCE, SentenceColumns, Tags
-from corpora.ner.found import Found, Origin
+from corpora.ner.found import BadRecordError, Found, Origin
+from corpora.ner.offsets import CHARACTERS, Counting, WrittenName, find_counting
 from corpora.segmentation.sentences import segmenter
 from corpora.text.paragraphs import find_blocks, sign_of_paragraphs
 
@@ -42,38 +43,60 @@ def read_brat(lines: str, text: str, *, lang: str | None, origin: Origin) -> Fou
 
 
 class NamedText(NamedTuple):
-    """A text with names at its characters."""
+    """A text with names, as a file has it."""
 
-    id: str
-    """``FILE:LINE``, before the numbers of its sentences."""
+    number: int
+    """The number of its line or record, from 1."""
     text: str
-    names: Sequence[Mention]
+    names: Sequence[WrittenName]
     document: str = ""
     """The name of the document; empty: that is its id."""
 
 
 def cut_texts(
     texts: Sequence[NamedText],
+    origin: Origin,
     *,
+    what: str,
     lang: str | None,
     rejected: Sequence[Rejected],
     counters: Counter[str],
+    counting: Counting | None = None,
 ) -> Found:
-    """Cut texts into sentences, with ids ``FILE:LINE#SENTENCE``; each text is a document."""
+    """Cut texts into sentences, with ids ``FILE:LINE#SENTENCE``; each text is a document.
+
+    ``what`` they are is for messages. What offsets count is found out, if ``counting`` is None.
+    """
+    rejected = list(rejected)
     made: list[Found] = []
     sentences: list[Sentence] = []
     ids: list[str] = []
     documents: list[str] = []
+    problem: BadRecordError | None = None
+    try:
+        counting = counting or find_counting(texts)
+    except BadRecordError as error:
+        counting, problem = CHARACTERS, error
     for text in texts:
-        own = _cut(text.text, text.names, lang=lang, source=text.id, counters=counters)
+        try:
+            if problem and text.names:
+                raise problem
+            names = counting.mentions(text.text, text.names)
+        except BadRecordError as error:
+            rejected.append(origin.leave_out(what, error, text.number, excerpt=text.text))
+            continue
+        if counting != CHARACTERS:
+            counters[f"offsets in {counting}"] += len(names)
+        id = f"{origin.source}:{text.number}"
+        own = _cut(text.text, names, lang=lang, source=id, counters=counters)
         sentences += own
-        ids += [f"{text.id}#{number}" for number in range(1, len(own) + 1)]
-        documents += [text.document or text.id] * len(own)
+        ids += [f"{id}#{number}" for number in range(1, len(own) + 1)]
+        documents += [text.document or id] * len(own)
         if len(sentences) >= AT_ONCE:
             made.append(_found(sentences, counters))
             sentences.clear()
     made.append(_found(sentences, counters))
-    counters["documents"] = len({text.document or text.id for text in texts})
+    counters["documents"] = len({*documents})
     lengths = np.concatenate([np.diff(found.begins) for found in made])
     inner = [found.inner.strings() if found.inner else _blank(len(found.tokens)) for found in made]
     return Found(
