@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from corpora.errors import UsageError
+from corpora.errors import CorpusError, UsageError
 from corpora.hashing.splits import SPLITS, parse_ratios
 from corpora.ner.formats import FORMATS, SCHEMES
 from corpora.ner.layout import Layout
@@ -120,6 +120,9 @@ class Options(CommonOptions):
         (),
         metavar="FILE",
         help="entity dictionaries in blocks of 14 or 3 lines (docs/ner.md) to write as forms.tsv",
+    )
+    allow_empty: bool = option(
+        default=False, help="make a set in which no name is marked (default: an error)"
     )
     card: Literal["on", "off"] = option(
         "on", help="write the report card.md and card.json, or not (default: on)"
@@ -315,8 +318,29 @@ def write_side_files(build: "Build", settings: Settings) -> None:
     write_text(build.side / "card.md", [with_sources(card, sources)])
 
 
-def warnings(settings: Settings, _: Mapping[str, int]) -> Iterator[str]:
-    """Warn of copies, and of files that do not say where a name ends and the next begins."""
+def check(settings: Settings, counters: Mapping[str, int]) -> None:
+    """Raise ``CorpusError`` for a set without a name, unless the user wants it."""
+    if not (settings.allow_empty or _has_names(counters)):
+        raise CorpusError(
+            f"no name is marked in {counters.get('sentences', 0):,} sentences of "
+            f"{_some(list(settings.layouts))}; nothing was published. Is --format right? A set "
+            "without names is made with --allow-empty."
+        )
+
+
+def _has_names(counters: Mapping[str, int], prefix: str = "") -> bool:
+    kinds = ("entities", "entities by repair", "inner entities", "inner entities by repair")
+    return any(counters.get(f"{prefix}{kind}") for kind in kinds)
+
+
+def _some(names: Sequence[str]) -> str:
+    """List the first three names, and count the others."""
+    more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
+    return f"{', '.join(names[:3])}{more}"
+
+
+def warnings(settings: Settings, counters: Mapping[str, int]) -> Iterator[str]:
+    """Warn of copies, of files without names, and of those that do not say where a name ends."""
     if settings.copies:
         (first, other), n = settings.copies[0], len(settings.copies)
         more = f" (and {n - 1:,} more)" if n > 1 else ""
@@ -324,11 +348,20 @@ def warnings(settings: Settings, _: Mapping[str, int]) -> Iterator[str]:
             f"{first} and {other}{more} have the same bytes: their sentences count twice. Leave "
             "one out with --exclude."
         )
+    from corpora.ner.sources import PREFIX
+
+    empty = [
+        name
+        for name, layout in settings.layouts.items()
+        if counters.get(f"{PREFIX}{name}/sentences") and layout.format != "brat"
+        if not _has_names(counters, f"{PREFIX}{name}/")
+    ]
+    if empty:
+        yield f"{_some(empty)}: no name is marked."
     names = [name for name, layout in settings.layouts.items() if layout.format == "labels"]
     if names:
-        more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
         yield (
-            f"{', '.join(names[:3])}{more}: labels without B- and I-. Adjacent names of one "
+            f"{_some(names)}: labels without B- and I-. Adjacent names of one "
             "label cannot be distinguished, and are one name."
         )
 
@@ -346,9 +379,7 @@ def _columns_by_split(build: "Build", splits: Mapping[str, str]) -> dict[str, "C
 
 
 def _title(build: "Build") -> str:
-    names = [file.name for file in build.plan.inputs]
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return f"NER data from {', '.join(names[:3])}{more}"
+    return f"NER data from {_some([file.name for file in build.plan.inputs])}"
 
 
 def _notes(build: "Build", *, illegal: str) -> dict[str, str]:

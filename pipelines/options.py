@@ -74,8 +74,8 @@ class CommonOptions:
         at_least=0,
         at_most=1,
         metavar="RATIO",
-        help="fail and publish nothing if more than ten records, and more than this fraction, are "
-        "rejected (default: 0.01)",
+        help="fail and publish nothing if more records than this fraction, and more than ten or "
+        "half of them, are rejected (default: 0.01)",
     )
     show_graph: bool = option(
         default=False,

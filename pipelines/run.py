@@ -12,6 +12,7 @@ A pipeline is a module with
 - ``main(argv)``, which is ``main`` here with its name;
 - if it writes files beside its datasets, ``write_side_files(build, settings)``;
 - if it warns of what was counted, ``warnings(settings, counters)``, lines for the terminal;
+- if it refuses to publish what was counted, ``check(settings, counters)``, which raises;
 - and, if its settings name a folder, ``carry(settings, bucket)``, which uploads that for workers on
   other machines, and returns the settings with its address.
 
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
     from corpora.runs.receipts import Accounting
     from pipelines.engine import Carry
 
+_FEW_REJECTS = 10
+"""The rejects of a small input that end no run, unless they are more than half of it."""
 _RESUMES = "The same command resumes from here."
 
 
@@ -68,6 +71,7 @@ class Pipeline:
     next_steps: Callable[[CommonOptions], Iterable[str]]
     write_side_files: Callable[["Build", object], None] | None
     warnings: Callable[[object, Mapping[str, int]], Iterable[str]]
+    check: Callable[[object, Mapping[str, int]], None]
     carry: "Carry | None"
 
     @classmethod
@@ -79,6 +83,7 @@ class Pipeline:
             next_steps=module.next_steps,
             write_side_files=getattr(module, "write_side_files", None),
             warnings=getattr(module, "warnings", lambda *_: ()),
+            check=getattr(module, "check", lambda *_: None),
             carry=getattr(module, "carry", None),
         )
 
@@ -215,6 +220,7 @@ def _build(pipeline: Pipeline, build: "Build", *, options: CommonOptions) -> lis
     if pending:
         _work(pipeline, build, options=options)
     _check_rejects(build, options)
+    pipeline.check(build.plan.settings, build.counters)
     build.check_ids()
     build.publish(pipeline.write_side_files)
     return said
@@ -268,7 +274,9 @@ def _check_rejects(build: "Build", options: CommonOptions) -> None:
     account = build.accounting
     if account.n_rejected and not account.written:
         found, remedy = ", and none was written", "choose other options"
-    elif account.n_rejected > max(10, options.max_reject_rate * account.read):
+    elif account.n_rejected > options.max_reject_rate * account.read and (
+        account.n_rejected > _FEW_REJECTS or 2 * account.n_rejected > account.read
+    ):
         found, remedy = "", "allow more with --max-reject-rate"
     else:
         return

@@ -150,6 +150,7 @@ SMOKE = {
     "onnx": "import onnx, onnxruntime, onnxscript",
     "chinese": "from corpora.segmentation.chinese_words import *; import jieba, opencc",
     "buckets": "import corpora.system.buckets, obstore.store",
+    "bioc": "import bioc.biocxml",
     "cas": "import cassis",
     "docs": "import mkdocs, material",
     "linking": "import rapidfuzz",

@@ -1,36 +1,42 @@
-"""A sentence a line, with bars between a token and its tags: ``Ada|NNP|I-PER kam|VBD|O``.
+"""A sentence in each line, with signs between a token and its tags: bars (WikiNER), or slashes.
 
-WikiNER has it so. Spaces are between tokens; the tag is after the last bar, the token before the
-first of the same number of bars from the end.
+``Ada|NNP|I-PER kam|VBD|O``, ``Ada/PERSON kam/O``: the last is the tag; tokens have no blanks.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from corpora.document import Rejected
 from corpora.ner.found import BadRecordError, Found, Gathered, Origin, Row, row_of
-from corpora.ner.layout import Layout
-from corpora.ner.schemes import READABLE
+from corpora.ner.layout import LABELS, USUAL, Layout
+from corpora.ner.schemes import LABEL, READABLE
 
-BAR = "|"
+SIGNS = {"bars": "|", "slashes": "/"}
 _FIRST = 200
 """The number of lines that are looked at."""
 _MIN_RATIO = 0.9
 
 
-def bars_layout(lines: Sequence[str]) -> Layout | None:
-    """Find how many bars follow a token; None if the lines are something else."""
-    items = [item for line in _full(lines[:_FIRST]) for item in line.split()]
-    counts = Counter(item.count(BAR) for item in items)
-    n_bars = max(counts, key=counts.__getitem__, default=0)
-    n_tags = sum(bool(READABLE.fullmatch(item.rpartition(BAR)[2])) for item in items)
-    if not n_bars or n_tags < _MIN_RATIO * len(items):
+def bars_layout(lines: Sequence[str], form: str) -> Layout | None:
+    """Find how many signs follow a token; None if the lines are something else.
+
+    Tags without letters are labels if half of the tokens or more are in no name.
+    """
+    sign = SIGNS[form]
+    full = [line for line in lines[:_FIRST] if line.strip()]
+    items = [item for line in full for item in line.split()]
+    counts = Counter(item.count(sign) for item in items)
+    n_signs = max(counts, key=counts.__getitem__, default=0)
+    tags = Counter(item.rpartition(sign)[2] for item in items)
+    n_tags = sum(n for tag, n in tags.items() if READABLE.fullmatch(tag))
+    n_labels = sum(n for tag, n in tags.items() if LABEL.fullmatch(tag))
+    is_labels = 2 * tags["O"] >= tags.total() and n_labels >= _MIN_RATIO * tags.total()
+    if not n_signs or not (is_labels or n_tags >= _MIN_RATIO * tags.total()):
         return None
-    return Layout(format="bars", separator=BAR, n_columns=n_bars + 1, tag=n_bars)
-
-
-def _full(lines: Sequence[str]) -> Iterator[str]:
-    return (line for line in lines if line.strip())
+    spelling = USUAL if n_tags >= _MIN_RATIO * tags.total() else LABELS
+    return Layout(
+        format=form, separator=sign, n_columns=n_signs + 1, tag=n_signs, spelling=spelling
+    )
 
 
 def read_bars(data: bytes, layout: Layout, origin: Origin) -> Found:
@@ -47,8 +53,9 @@ def read_bars(data: bytes, layout: Layout, origin: Origin) -> Found:
 
 
 def _row(item: str, layout: Layout) -> Row:
-    token, *others = item.rsplit(BAR, layout.n_columns - 1)
+    token, *others = item.rsplit(layout.separator, layout.n_columns - 1)
     if len(others) != layout.n_columns - 1:
-        what = f"{len(others)} bars in {item[:80]!r}, not {layout.n_columns - 1}"
+        what = f"{len(others)} signs {layout.separator} in {item[:80]!r}, not {layout.tag}"
         raise BadRecordError("columns", what)
-    return row_of([token, others[layout.tag - 1]])
+    tag = others[layout.tag - 1]
+    return row_of([token, f"I-{tag}" if layout.spelling == LABELS and tag != "O" else tag])

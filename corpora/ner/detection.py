@@ -55,10 +55,9 @@ _NOT_READ = {
     r"version https://git-lfs\.": "is a pointer of Git LFS, not the file. Fetch it: git lfs pull.",
     r"#begin document": "is CoNLL-2012 without names: they would stand in its eleventh column, in "
     "brackets. Leave the file out with --exclude.",
-    r"<\?xml[^>]*>\s*<xmi:XMI": "is UIMA XMI, which is not read. Export it as WebAnno TSV 3.",
-    r"\s*<(?:[?!]|[A-Za-z][\w:.-]*[\s>])": "is XML or SGML. TEI is read by onoma tei. Write other "
-    "texts and their names as JSON Lines (spans in docs/ner.md), or leave the file out with "
-    "--exclude.",
+    r"\s*<(?:[?!]|[A-Za-z][\w:.-]*[\s>])": "is XML or SGML in which no name is in tags in a text. "
+    "TEI is read by onoma tei. Write other texts and their names as JSON Lines (spans in "
+    "docs/ner.md), or leave the file out with --exclude.",
 }
 """Beginnings of files that are not read, each with what to say."""
 
@@ -199,22 +198,22 @@ def detect_layout(head: str, *, name: str, said: Overrides) -> Layout:
     text = head.removeprefix("\ufeff")
     form = said.format or _by_beginning(text, name=name)
     if form and (FORMATS[form].is_json or _begins(text, form, name=name)):
-        layout = Layout(format=form)
+        layout = Layout(format=form, key=said.tag_column or "")
         if form == "webanno":
             layout = webanno_layout(text, name=name, tag_column=said.tag_column)
     elif form in {None, "csv"} and (layout_of_csv := _csv(text, name=name, said=said)):
         layout = layout_of_csv
     else:
         layout = _detect_columns(text, name=name, said=said)
-    _check_options(layout, said, name=name)
+    check_options(layout, said, name=name)
     return replace(layout, scheme=_scheme(text, layout, said=said))
 
 
 def _by_beginning(text: str, *, name: str) -> str | None:
     """Find the format of a file whose first characters are enough; None if they are not."""
-    if text.lstrip()[:1] in {"[", "{"} and (form := _json(text, name=name)):
-        return form
-    return next((form for form in FORMATS if _begins(text, form, name=name)), None)
+    is_json = text.lstrip()[:1] in {"[", "{"}
+    form = next((form for form in FORMATS if _begins(text, form, name=name)), None)
+    return form or (_json(text, name=name) if is_json else None)
 
 
 def _begins(text: str, form: str, *, name: str) -> bool:
@@ -227,7 +226,7 @@ def _begins(text: str, form: str, *, name: str) -> bool:
     return bool(pattern and re.match(pattern, text))
 
 
-def _check_options(layout: Layout, said: Overrides, *, name: str) -> None:
+def check_options(layout: Layout, said: Overrides, *, name: str) -> None:
     """Raise ``UsageError`` for an option about which the format has nothing to say."""
     kind = layout.kind
     unknown = {
@@ -286,8 +285,9 @@ def _detect_columns(text: str, *, name: str, said: Overrides) -> Layout:
     layout = _of_table(table, lines, said=said) if table else None
     if table and said.tag_column is None and said.format is None:
         _check_levels(table, layout, name=name)
-    if layout is None and said.format in {None, "bars"} and (of_bars := bars_layout(rows)):
-        return of_bars
+    for form in ("bars", "slashes") if layout is None else ():
+        if said.format in {None, form} and (of_bars := bars_layout(rows, form)):
+            return of_bars
     if layout is None and said.format in {None, "markup"} and names_in_text(text):
         return Layout(format="markup")
     if layout is None:
@@ -323,10 +323,26 @@ def _unknown(text: str, *, name: str, said: Overrides) -> UsageError:
     for pattern, what in _NOT_READ.items():
         if re.match(pattern, text):
             return UsageError(f"{name}: {what}")
+    likely = "; ".join(f"{form}: {FORMATS[form].about}" for form in _likeliest(text))
     return UsageError(
-        f"{name}: in no format that is known ({', '.join(FORMATS)}). Name it with --format, or "
-        "leave the file out with --exclude."
+        f"{name}: in no format that is known. The likeliest are {likely}. Write it as one of these "
+        "(docs/ner.md has all), name another with --format, or leave it out with --exclude."
     )
+
+
+def _likeliest(text: str) -> tuple[str, str]:
+    """Guess from the beginning of a text which two formats are meant."""
+    lines = [line for line in text.split("\n")[:MAX_LINES] if line.strip()]
+    first = text.lstrip()[:1]
+    if first in {"{", "["}:
+        return "spans", "tokens"
+    if first == "<":
+        return "markup", "xmi"
+    if lines and lines[0].count(",") and not any("\t" in line for line in lines):
+        return "csv", "conll"
+    if 2 * sum(len(line.split()) in {2, 3, 4} for line in lines) > len(lines):
+        return "conll", "labels"
+    return "brat", "spans"
 
 
 def _keys(text: str) -> str:

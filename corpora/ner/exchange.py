@@ -27,9 +27,15 @@ from corpora.system.writing import write_whole
 
 if TYPE_CHECKING:
     from cassis import Cas, TypeSystem
+    from spacy.tokens import Doc
+    from spacy.tokens import Span as SpacySpan
 
+_ANNOTATION = "uima.tcas.Annotation"
 _SEGMENT = "de.tudarmstadt.ukp.dkpro.core.api.segmentation.type"
 _NAME = "de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity"
+_PACKAGE = re.compile(r'xmlns:([\w.-]+)="http:///([\w./-]+)\.ecore"')
+_XMI_ELEMENT = re.compile(r'<([\w.-]+):([\w.-]+)((?:\s+[\w:.-]+\s*=\s*"[^"]*")*)\s*/?>')
+_XMI_KEY = re.compile(r"(?<=\s)[\w.-]+(?=\s*=)")
 _META = "de.tudarmstadt.ukp.dkpro.core.api.metadata.type.DocumentMetaData"
 _TOKENS = re.compile(r"\w+|[^\w\s]")
 _CONTEXT = 32
@@ -81,8 +87,8 @@ def _types() -> "TypeSystem":
     import cassis
 
     types = cassis.TypeSystem()
-    meta = types.create_type(_META, supertypeName="uima.tcas.Annotation")
-    name = types.create_type(_NAME, supertypeName="uima.tcas.Annotation")
+    meta = types.create_type(_META, supertypeName=_ANNOTATION)
+    name = types.create_type(_NAME, supertypeName=_ANNOTATION)
     for kind, features in (
         (meta, ("documentId", "documentTitle")),
         (name, ("value", "identifier")),
@@ -90,7 +96,7 @@ def _types() -> "TypeSystem":
         for feature in features:
             types.create_feature(kind, name=feature, rangeType="uima.cas.String")
     for segment in ("Sentence", "Token"):
-        types.create_type(f"{_SEGMENT}.{segment}", supertypeName="uima.tcas.Annotation")
+        types.create_type(f"{_SEGMENT}.{segment}", supertypeName=_ANNOTATION)
     return types
 
 
@@ -137,18 +143,47 @@ def refuse_wild_places() -> None:
 def _read_xmi(path: Path) -> Annotated:
     import cassis
 
-    refuse_wild_places()
     beside = path.with_name(TYPES)
-    types = cassis.load_typesystem(_xml(beside)) if beside.is_file() else _types()
-    return _of_cas(cassis.load_cas_from_xmi(_xml(path), typesystem=types, lenient=True), path)
+    types = cassis.load_typesystem(_xml(_read_text(beside))) if beside.is_file() else None
+    return _of_cas(cas_of_xmi(_read_text(path), types), path)
 
 
-def _xml(path: Path) -> str:
-    """Read XML of UIMA; raises for a DOCTYPE, whose entities the parser would load."""
-    text = _read_text(path)
+def cas_of_xmi(xml: str, types: "TypeSystem | None" = None) -> "Cas":
+    """Read a CAS; without its types, what it has at places of the text are its types."""
+    import cassis
+
+    refuse_wild_places()
+    xml = _xml(xml)
+    types = types or _types_in(xml)
+    return cassis.load_cas_from_xmi(xml, typesystem=types, lenient=True)
+
+
+def _types_in(xml: str) -> "TypeSystem":
+    """Build types for all annotations in XMI, with their attributes as features."""
+    types = _types()
+    packages = {prefix: path.replace("/", ".") for prefix, path in _PACKAGE.findall(xml)}
+    features: dict[str, set[str]] = {}
+    for prefix, name, attributes in _XMI_ELEMENT.findall(xml):
+        keys = {*_XMI_KEY.findall(attributes)}
+        if {"begin", "end"} <= keys and not packages.get(prefix, "uima").startswith("uima"):
+            features.setdefault(f"{packages[prefix]}.{name}", set()).update(keys)
+    for name, keys in features.items():
+        is_known = types.contains_type(name)
+        kind = types.get_type(name) if is_known else types.create_type(name, _ANNOTATION)
+        known = {feature.name for feature in kind.all_features}
+        for key in sorted(keys - known - {"sofa", "begin", "end"}):
+            types.create_feature(kind, name=key, rangeType="uima.cas.String")
+    return types
+
+
+def _xml(text: str) -> str:
+    """Return XML of UIMA without its first line; raises for a DOCTYPE, whose entities are loaded.
+
+    That line would name an encoding in decoded text.
+    """
     if "<!DOCTYPE" in text:
-        raise ValueError(f"{path.name} has a DOCTYPE")
-    return re.sub(r"\A\ufeff?<\?xml[^>]*\?>", "", text)  # no encoding in decoded text
+        raise ValueError("it has a DOCTYPE")
+    return re.sub(r"\A\ufeff?<\?xml[^>]*\?>", "", text)
 
 
 def _read_text(path: Path) -> str:
@@ -321,17 +356,26 @@ def _write_spacy(document: Document, path: Path) -> None:
 
 
 def _read_spacy(path: Path) -> Annotated:
+    [doc] = docs_of(_read_bytes(path))
+    places = ((span, (span.start_char, span.end_char)) for span in names_of(doc))
+    mentions = tuple(_mention(place, span.label_, span.kb_id_) for span, place in places)
+    return Annotated(doc.user_data.get("id") or path.stem, doc.text, mentions)
+
+
+def docs_of(data: bytes) -> "Iterator[Doc]":
+    """Unpack the documents of a ``DocBin``."""
     import spacy
     from spacy.tokens import DocBin
 
-    data = _read_bytes(path)
     unpacker = zlib.decompressobj()
     if len(unpacker.decompress(data, _MAX_BYTES)) == _MAX_BYTES:
         raise ValueError(f"has more than {_MAX_BYTES:,} bytes, unpacked")
-    [doc] = DocBin().from_bytes(data).get_docs(spacy.blank("xx").vocab)
-    spans = doc.spans.get(SPANS, doc.ents)
-    mentions = tuple(_mention((s.start_char, s.end_char), s.label_, s.kb_id_) for s in spans)
-    return Annotated(doc.user_data.get("id") or path.stem, doc.text, mentions)
+    yield from DocBin().from_bytes(data).get_docs(spacy.blank("xx").vocab)
+
+
+def names_of(doc: "Doc") -> "Sequence[SpacySpan]":
+    """Return the names: all that Onoma has written, else the entities, else ``spans["sc"]``."""
+    return list(doc.spans.get(SPANS) or doc.ents or doc.spans.get("sc") or ())
 
 
 _RESERVED = re.compile(r"[\\\[\]|_;*\t\n\r]|->")

@@ -8,7 +8,7 @@ from typing import IO
 
 from corpora.document import Rejected
 from corpora.errors import UsageError
-from corpora.ner.detection import HEAD_BYTES, Overrides, detect_layout
+from corpora.ner.detection import HEAD_BYTES, Overrides, check_options, detect_layout
 from corpora.ner.found import Found, Origin
 from corpora.ner.layout import Layout
 from corpora.system.parsing import JsonObject
@@ -44,11 +44,10 @@ def describe(path: Path, *, name: str, said: Overrides, encoding: str | None = N
         from corpora.ner.parquet import parquet_layout
 
         return replace(parquet_layout(path, name=name), scheme=said.scheme or "iob2")
-    if name.endswith(".spacy"):
-        raise UsageError(
-            f"{name}: is spaCy's DocBin, which is not read as a set. Write its texts and names as "
-            'JSON Lines, {"text": "Ada kam.", "label": [[0, 3, "PER"]]}.'
-        )
+    if said.format == "docbin" or (said.format is None and name.endswith(".spacy")):
+        layout = Layout(format="docbin", key=said.tag_column or "")
+        check_options(layout, said, name=name)
+        return layout
     if said.format == "parquet":
         raise UsageError(f"{name}: is no Parquet file. Name another --format, or none.")
     try:

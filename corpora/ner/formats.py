@@ -118,6 +118,16 @@ FORMATS = {
         reader="corpora.ner.readers:read_running_text",
         table=(0, _LAST, None),
     ),
+    "aida": Format(
+        about="-DOCSTART- (1 EU) before documents; behind a token of a name B or I, and its entity",
+        reader="corpora.ner.aida:read_aida",
+        begins=r"-DOCSTART- \(.*\n(?:[^\t\n]*\n)*[^\t\n]+\t[BI]\t",
+        scheme="iob2",
+    ),
+    "slashes": Format(
+        about="a sentence a line, a slash between token and tag: Ada/PERSON kam/O, Ada/B-PER kam/O",
+        reader="corpora.ner.bars:read_bars",
+    ),
     "bars": Format(
         about="a sentence a line, bars between token and tags: Ada|NNP|I-PER kam|VBD|O (WikiNER)",
         reader="corpora.ner.bars:read_bars",
@@ -164,6 +174,38 @@ FORMATS = {
         n_levels=2,
         begins=r"\s*[\w.:-]+\|t\|.*\n[\w.:-]+\|a\|",
         options=("--lang",),
+        scheme="iob2",
+    ),
+    "xmi": Format(
+        about="UIMA XMI, as INCEpTION, WebAnno and cTAKES export it",
+        reader="corpora.ner.tool_texts:read_xmi",
+        n_levels=2,
+        begins=r"\s*(?:<\?xml[^>]*>\s*)?<xmi:XMI\b",
+        options=("--tag-column", "--lang"),
+        scheme="iob2",
+    ),
+    "gate": Format(
+        about="a document of GATE in XML: nodes in the text, and sets of annotations",
+        reader="corpora.ner.tool_texts:read_gate",
+        n_levels=2,
+        begins=r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--(?s:.*?)-->\s*)?<GateDocument\b",
+        options=("--tag-column", "--lang"),
+        scheme="iob2",
+    ),
+    "bioc": Format(
+        about="BioC in XML or JSON: passages with annotations",
+        reader="corpora.ner.tool_texts:read_bioc",
+        n_levels=2,
+        begins=r"\s*(?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE\s+collection\b[^>]*>\s*)?<collection>\s*"
+        r"<source|\s*\{[^\[]*\"documents\"\s*:\s*\[\s*\{(?s:.*?)\"passages\"\s*:",
+        options=("--lang",),
+        scheme="iob2",
+    ),
+    "docbin": Format(
+        about="spaCy's DocBin (.spacy)",
+        reader="corpora.ner.tool_texts:read_docbin",
+        n_levels=2,
+        options=("--tag-column", "--lang"),
         scheme="iob2",
     ),
     "spans": Format(

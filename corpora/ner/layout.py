@@ -11,6 +11,8 @@ TAB, SPACE, BLANKS = "\t", " ", ""
 
 USUAL = "B-PER"
 """How tags are written: a letter, and a label."""
+LABELS = "PER"
+"""How tags are written without letters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,10 +34,10 @@ class Layout:
     sentence: int | None = None
     """The column that numbers the sentences, in CSV; None: there is none."""
     spelling: str = USUAL
-    """How tags are written: ``B-PER``, ``PER-B``, or ``B`` without labels."""
+    """How tags are written: ``B-PER``, ``PER-B``, ``B`` without labels, or ``PER`` alone."""
     key: str = ""
-    """The key before each tag in its column, as ``name`` in ``name=B-PER|SpaceAfter=No``; empty:
-    none."""
+    """The key before each tag in its column, as ``name`` in ``name=B-PER|SpaceAfter=No``, or the
+    type or set of names in a tool's file; empty: none."""
     prefix: str = ""
     """The prefix of each token, which is not part of it; empty: none."""
     has_digits: bool = False

@@ -93,14 +93,21 @@ def _without_comments(text: str) -> str:
 
 
 def names_in_text(text: str) -> frozenset[str]:
-    """Find the elements that are names, of those in a text or in its beginning."""
+    """Find the elements that are names, of those in a text or in its beginning.
+
+    Most of them have text inside: empty ones are milestones, or stand beside the text.
+    """
     text = _without_comments(text)
     if _FOREIGN.search(text[:2000]):
         return frozenset()
-    n_open, n_ends, n_beside = Counter[str](), Counter[str](), Counter[str]()
+    n_open, n_ends, n_beside, n_empty = (Counter[str]() for _ in range(4))
     pieces = list(_pieces(text))
     for number, piece in enumerate(pieces[:-1]):
-        beside = piece.text if not piece.is_end else pieces[number + 1].text
+        after = pieces[number + 1]
+        beside = piece.text if not piece.is_end else after.text
+        n_empty[piece.name] += (
+            not piece.is_end and after.is_end and after.name == piece.name and not after.text
+        )
         n_ends[piece.name] += piece.is_end
         n_open[piece.name] += not piece.is_end
         n_beside[piece.name] += bool(beside.strip())
@@ -110,6 +117,7 @@ def names_in_text(text: str) -> frozenset[str]:
         if name
         and name.lower() not in _NO_NAMES
         and 2 * n_ends[name] >= n
+        and 2 * n_empty[name] <= n
         and n_beside[name] >= _MIN_BESIDE * (n + n_ends[name])
     )
 

@@ -24,6 +24,8 @@ SUFFIXED = re.compile(r"(\S+)[-_]([BIMESLUW])")
 LETTERS = frozenset("BIMESLUW")
 CONTINUING = frozenset("IMEL")
 """Letters that may stand alone: they continue an entity, whose label is known."""
+UNLABELLED = "NAME"
+"""The label of names in sets without labels."""
 NOTHING = ("O", "0", "-", "_")
 """What stands for no name where tags are written as ``PER-B``, or without labels."""
 _ODD = re.compile(r"[BIMESLUW][.:=]\S+")  # as B.PER
@@ -38,10 +40,12 @@ def respelled(tags: Tags, spelling: str) -> Tags:
     """Write tags as ``B-PER``; ``spelling`` is that of a ``Layout``.
 
     A letter alone that continues an entity (``I`` after ``B-PER``) gets its label; one after ``O``
-    stays as it is. Where no tag has a label, it is ``NAME``.
+    stays as it is. Where no tag has a label, it is ``UNLABELLED``.
     """
     if spelling == "B":
-        return Tags(tags.codes, tuple(f"{n}-NAME" if n in LETTERS else n for n in tags.names))
+        return Tags(
+            tags.codes, tuple(f"{n}-{UNLABELLED}" if n in LETTERS else n for n in tags.names)
+        )
     if spelling == "PER-B":
         found = [SUFFIXED.fullmatch(name) for name in tags.names]
         names = [

@@ -19,7 +19,7 @@ from corpora.ner.brat import StandoffError, parse_standoff, text_name
 from corpora.ner.columns import AT_ONCE, SentenceColumns, Tags
 from corpora.ner.found import BadRecordError, Found, Origin
 from corpora.ner.offsets import CHARACTERS, Counting, WrittenName, find_counting
-from corpora.segmentation.sentences import segmenter
+from corpora.segmentation.sentences import is_unseen, segmenter
 from corpora.text.paragraphs import find_blocks, sign_of_paragraphs
 
 
@@ -143,7 +143,13 @@ def _cut(
     if text.startswith("\ufeff"):  # a character of the text for brat, but of no word
         text = f" {text[1:]}"
         counters["byte_order_marks"] += 1
-    kept, crossing = without_crossing(_trimmed(mention, text) for mention in mentions)
+    seen = []
+    for name in mentions:
+        if is_unseen(text[name.start : name.end]):
+            counters[f"empty names not in ner: {name.label}"] += 1
+        else:
+            seen.append(_trimmed(name, text))
+    kept, crossing = without_crossing(seen)
     document = Document(
         id=source,
         group="",

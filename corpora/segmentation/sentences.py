@@ -7,7 +7,7 @@ whether a period belongs to the word before it, for sentences and words alike.
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -57,7 +57,9 @@ _CONTEXT = 80  # characters on each side of a boundary that are examined
 
 _ODD = re.compile(r"[^ -~¡-¬®-ʯ–„“”…’]")  # ICU may return a word with white space
 _SPACES = re.compile(r"\s+")
-_SPACE = frozenset(filter(str.isspace, map(chr, range(0x3001))))
+_UNSEEN = re.compile(f"[{INVISIBLE}\ufe00-\ufe0f\U000e0100-\U000e01ef]+")
+"""Characters that nobody sees: joiners, soft hyphens, marks of direction, selectors of glyphs."""
+_SPACE = frozenset(filter(str.isspace, map(chr, range(0x3001)))) | {"\u200b"}
 _RUN = re.compile(rf"([{_MARKS}])(?:\1+|(?<=['’])(?<![\w.!?…].)[snt]\b)")  # also ’s
 _JOINT = re.compile(rf"[.@{_HYPHEN}]\S*")
 _TOKEN = re.compile(
@@ -88,6 +90,26 @@ _NUMBER = re.compile(r"\s*(\d|[IVXLC]+\b)")
 _AFTER_NUMBER = re.compile(r"\d[^\s,;()]{0,4}\s*\Z")
 _HEADING = re.compile(r"\s*(?:\d|[^\W\d_a-zß-öø-ÿа-џ]{2})")
 _VOWELLESS = re.compile(r"[B-DF-HJ-NP-TV-XZb-df-hj-np-tv-xzß][b-df-hj-np-tv-xzß]{1,4}")
+
+
+def is_unseen(text: str) -> bool:
+    """Tell whether a text has only characters that nobody sees, and blanks."""
+    return not _UNSEEN.sub("", text).strip()
+
+
+def _seen(
+    text: str, words: Iterable[tuple[int, int]], cuts: Container[int]
+) -> Iterator[tuple[int, int]]:
+    """Join what nobody sees to the word before or after it; leave out what touches none."""
+    joined: list[tuple[int, int]] = []
+    for start, end in words:
+        before, last = joined[-1] if joined else (start, -1)
+        is_bare = any(_UNSEEN.fullmatch(text, *pair) for pair in ((before, last), (start, end)))
+        if last == start and start not in cuts and is_bare:
+            joined[-1] = (before, end)
+        else:
+            joined.append((start, end))
+    return (pair for pair in joined if not _UNSEEN.fullmatch(text, *pair))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +208,8 @@ class Segmenter:
     ) -> list[tuple[int, int]]:
         """Cut the sentence ``within`` into words and marks; none spans an offset of ``cuts``.
 
+        Characters that nobody sees are in the word that they touch, or in none.
+
         ``edges`` is the result of the method ``edges`` for the text: to pass it saves time where
         the text has many sentences.
         """
@@ -200,10 +224,12 @@ class Segmenter:
         if _ODD.search(sentence):
             for space in _SPACES.finditer(text, start, end):
                 added.update(space.span())
-        added.update(cut for cut in cuts if start < cut < end)
+        cuts = {cut for cut in cuts if start < cut < end}
+        added |= cuts
         if joined or added:
             edges = sorted((set(edges) - joined) | added)
-        return [pair for pair in pairwise(edges) if text[pair[0]] not in _SPACE]
+        words = [pair for pair in pairwise(edges) if text[pair[0]] not in _SPACE]
+        return list(_seen(text, words, cuts)) if _UNSEEN.search(sentence) else words
 
     def _ends(self, text: str, boundary: int, *, begin: int, limit: int) -> bool:
         """Tell whether the sentence that starts at ``begin`` ends before ``boundary``."""

@@ -6,6 +6,7 @@ from corpora.errors import CorpusError, UsageError
 
 EXTRAS = {
     "apache_beam": "pipelines",
+    "bioc": "bioc",
     "brotli": "news",
     "cassis": "cas",
     "charset_normalizer": "news",

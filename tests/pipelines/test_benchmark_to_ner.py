@@ -164,6 +164,30 @@ def test_file_in_no_format_ends_the_run(tmp_path, capsys):
     assert "README.md: in no format that is known" in capsys.readouterr().err
 
 
+def test_a_set_without_a_name_is_made_only_if_asked_for(tmp_path, capsys):
+    (tmp_path / "a.txt").write_text("Ada O\nkam O\n")
+    options = ("--format", "conll")
+
+    assert run(tmp_path / "out", *options, inputs=[tmp_path / "a.txt"]) == 1
+    assert "no name is marked in 1 sentences of a.txt" in capsys.readouterr().err.splitlines()[-1]
+    assert not (tmp_path / "out" / "dataset.json").exists()
+
+    assert run(tmp_path / "out", *options, "--allow-empty", inputs=[tmp_path / "a.txt"]) == 0
+    assert "WARNING a.txt: no name is marked." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("n", [1, 10])
+def test_a_set_most_of_whose_records_are_rejected_is_not_made(tmp_path, capsys, n):
+    named = {"text": "Ada kam.", "label": [{"text": "Ada", "type": "PER"}]}
+    records = [named, named, {"text": "Niemand kam.", "label": []}] * n
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, records)))
+
+    assert run(tmp_path / "out", "--allow-empty", inputs=[tmp_path / "a.jsonl"]) == 1
+
+    assert f"{2 * n} of {3 * n} records were rejected (bad_span" in capsys.readouterr().err
+    assert not (tmp_path / "out" / "dataset.json").exists()
+
+
 def test_copies_of_a_file_are_warned_of(tmp_path, capsys):
     for name in ("train.txt", "more/train.txt", "other/train.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -238,7 +238,8 @@ def test_hostile_pages_are_rejected_and_the_others_kept(tmp_path):
     (pages / "noise.html").write_bytes(bytes(range(256)) * 20)
     (pages / "slow.html").write_text("<article>" + "<p>Nur ein Absatz.</p>" * 60_000, "utf-8")
 
-    assert run(tmp_path / "out", "--max-seconds", 0.5, html=pages) == 0
+    options = ("--max-seconds", 0.5, "--max-reject-rate", "1")
+    assert run(tmp_path / "out", *options, html=pages) == 0
 
     lines = (tmp_path / "out" / "rejected.jsonl").read_text("utf-8").splitlines()
     assert {row["source"]: row["reason"] for row in map(json.loads, lines)} == {

@@ -244,7 +244,7 @@ CASES = {
     "ner, the file": (
         run_ner,
         readers,
-        "_read_columns",
+        "read_columns",
         beyond_head,
     ),
     "ner, the rows": (run_ner, sentence_rows, "cut_long", lambda a: repr(a[0].tokens)),

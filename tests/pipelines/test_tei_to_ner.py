@@ -256,7 +256,8 @@ def test_bad_files_are_rejected_with_reasons_and_the_rest_is_done(tmp_path):
     shutil.copy(LETTERS / "01.xml", folder)
     (folder / "large.xml").write_bytes(b"<TEI>" + b" " * 2_000_000 + b"</TEI>")
 
-    assert run(tmp_path / "out", "--max-file-size", "1", inputs=folder) == 0
+    options = ("--max-file-size", "1", "--max-reject-rate", "1")
+    assert run(tmp_path / "out", *options, inputs=folder) == 0
 
     lines = (tmp_path / "out" / "documents" / "rejected.jsonl").read_text().splitlines()
     rejected = {row["source"]: row for row in map(json.loads, lines)}

@@ -126,6 +126,7 @@ def test_signs_that_are_no_tags_are_text(tmp_path):
     ("text", "problem"),
     [
         ('<TEI><p>Text <name type="x">Ada</name> text</p></TEI>', "TEI is read by onoma tei"),
+        ('<s><m id="1" type="x"/>Ada<m id="1"/> kam aus <m id="2"/>Jena<m id="2"/>.</s>', "is XML"),
         ("<html><p>Text <q>Ada</q> text</p></html>", "is XML or SGML"),
         ('<a><b type="x">1</b><c>2</c></a>', "is XML or SGML"),
         ("Text with <i>markup</i> and <code>code</code> only.", "in no format that is known"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from corpora.document import Span
 from corpora.errors import UsageError
-from corpora.segmentation.sentences import Segmenter, segmenter
+from corpora.segmentation.sentences import Segmenter, is_unseen, segmenter
 from corpora.segmentation.starts import after_dashes
 from corpora.segmentation.tables import read_table
 
@@ -243,7 +243,7 @@ def cases(draw):
 def check_cover(text, within, found):
     assert all(a.end <= b.start for a, b in pairwise(found))
     covered = {i for span in found for i in range(span.start, span.end)}
-    not_space = {i for i in range(within.start, within.end) if not text[i].isspace()}
+    not_space = {i for i in range(within.start, within.end) if not is_unseen(text[i])}
     assert not_space <= covered
     assert covered <= set(range(within.start, within.end))
 
@@ -355,3 +355,26 @@ def test_dashes_after_a_full_stop_begin_a_sentence_wherever_white_space_stands()
     assert sorted(end for _, end in after_dashes(text)) == [
         dash.end() for dash in pattern.finditer(text)
     ]
+
+
+@pytest.mark.parametrize("lang", ["de", "fa", "zh", None])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("\u200eUlm\u200f, \u202aBob\u202c.", ["\u200eUlm\u200f", ",", "\u202aBob\u202c", "."]),
+        ("Ada\ufeff \u200d kam\u200b \ufe0f", ["Ada\ufeff", "kam"]),
+        ("❤\ufe0f 👨\u200d👧 Wort\u00adteil", ["❤\ufe0f", "👨\u200d👧", "Wort\u00adteil"]),
+        ("می\u200cخواهم \u200c رفت", ["می\u200cخواهم", "رفت"]),
+        ("\u200b\u200b", []),
+    ],
+)
+def test_what_nobody_sees_is_no_word(lang, text, words):
+    found = segmenter(lang).words(text, Span(0, len(text)))
+
+    assert [text[start:end] for start, end in found] == words
+
+
+def test_what_nobody_sees_is_left_out_beside_a_name_that_excludes_it():
+    text = "\u200eUlm\u200f"
+
+    assert segmenter("de").words(text, Span(0, 5), cuts=[1, 4]) == [(1, 4)]
