@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from corpora.document import Rejected
-from corpora.ner.found import BadRecordError, Found, Gathered, Origin, Row, row_of
+from corpora.ner.bad_records import BadRecordError
+from corpora.ner.found import Found, Gathered, Origin, Row, row_of
 from corpora.ner.layout import Layout
 from corpora.ner.schemes import UNLABELLED
 

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from corpora.document import Rejected
-from corpora.ner.found import BadRecordError, Found, Gathered, Origin, Row, row_of
+from corpora.ner.bad_records import BadRecordError
+from corpora.ner.found import Found, Gathered, Origin, Row, row_of
 from corpora.ner.layout import LABELS, USUAL, Layout
 from corpora.ner.schemes import LABEL, READABLE
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from corpora.document import Mention, Rejected
-from corpora.ner.found import BadRecordError, Found, Gathered, Origin, Row, check_characters
+from corpora.ner.bad_records import BadRecordError
+from corpora.ner.found import Found, Gathered, Origin, Row, check_characters
 from corpora.ner.layout import Layout
 from corpora.ner.token_spans import tagged
 

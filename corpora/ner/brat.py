@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from corpora.document import Mention
 from corpora.errors import CorpusError
-from corpora.ner.found import BadRecordError
+from corpora.ner.bad_records import BadRecordError
 from corpora.ner.offsets import Counting, WrittenName, find_counting
 
 SUFFIXES = (".ann", ".a1", ".a2")

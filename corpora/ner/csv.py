@@ -15,7 +15,8 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from corpora.errors import UsageError
-from corpora.ner.found import BadRecordError, Found, Gathered, Origin, Row, row_of
+from corpora.ner.bad_records import BadRecordError
+from corpora.ner.found import Found, Gathered, Origin, Row, row_of
 from corpora.ner.layout import TAB, Layout
 from corpora.ner.records import read_texts
 from corpora.ner.schemes import READABLE

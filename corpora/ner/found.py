@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.document import Rejected
+from corpora.ner.bad_records import BadRecordError
 from corpora.ner.columns import Flags, Indices, Tags
 from corpora.ner.schemes import READABLE
 
@@ -29,10 +30,6 @@ HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
 Row = tuple[str, str, str]
 """A token, its tag, and its inner tag (``_`` for none)."""
-
-
-class BadRecordError(Exception):
-    """A record that cannot be used: the reason to count, and what is wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,16 +13,8 @@ from pathlib import Path
 
 from corpora.document import Sentence, TokenSpan
 from corpora.errors import CorpusError
-from corpora.ner.found import (
-    HALF_CHARACTER,
-    BadRecordError,
-    Found,
-    Gathered,
-    Origin,
-    Row,
-    check_characters,
-    row_of,
-)
+from corpora.ner.bad_records import BadRecordError
+from corpora.ner.found import HALF_CHARACTER, Found, Gathered, Origin, Row, check_characters, row_of
 from corpora.ner.layout import Layout
 from corpora.tagging import IOB2_TAG, to_iob2
 

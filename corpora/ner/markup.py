@@ -14,7 +14,8 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from corpora.document import Rejected
-from corpora.ner.found import BadRecordError, Found, Origin, check_characters
+from corpora.ner.bad_records import BadRecordError
+from corpora.ner.found import Found, Origin, check_characters
 from corpora.ner.layout import Layout
 from corpora.ner.offsets import CHARACTERS, WrittenName
 from corpora.text.paragraphs import is_hard_wrapped

@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 from corpora.document import Mention
-from corpora.ner.found import BadRecordError
+from corpora.ner.bad_records import BadRecordError
 from corpora.segmentation.scripts import UNSPACED
 
 _LETTER = re.compile(rf"[^\W_{UNSPACED}\u1100-\u11ff\uac00-\ud7ff]")

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from corpora.document import Rejected
-from corpora.ner.found import BadRecordError, Found, Origin, check_characters, label_of
+from corpora.ner.bad_records import BadRecordError
+from corpora.ner.found import Found, Origin, check_characters, label_of
 from corpora.ner.layout import Layout
 from corpora.ner.offsets import WrittenName
 

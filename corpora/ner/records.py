@@ -15,8 +15,8 @@ from typing import cast
 
 from corpora.document import Rejected
 from corpora.errors import UsageError
+from corpora.ner.bad_records import BadRecordError
 from corpora.ner.found import (
-    BadRecordError,
     Found,
     Gathered,
     Origin,

@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from corpora.document import Document, Mention, Rejected, Sentence, Span, without_crossing
 from corpora.ner.alignment import count_untagged, levels, to_sentences
+from corpora.ner.bad_records import BadRecordError
 from corpora.ner.brat import StandoffError, parse_standoff, text_name
 from corpora.ner.columns import AT_ONCE, SentenceColumns, Tags
-from corpora.ner.found import BadRecordError, Found, Origin
+from corpora.ner.found import Found, Origin
 from corpora.ner.offsets import CHARACTERS, Counting, WrittenName, find_counting
 from corpora.segmentation.sentences import is_unseen, segmenter
 from corpora.text.paragraphs import find_blocks, sign_of_paragraphs

@@ -12,8 +12,8 @@ from typing import cast
 
 from corpora.document import Mention, Rejected, TokenSpan, without_crossing
 from corpora.ner.alignment import levels
+from corpora.ner.bad_records import BadRecordError
 from corpora.ner.found import (
-    BadRecordError,
     Found,
     Gathered,
     Origin,

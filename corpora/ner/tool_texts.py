@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from corpora.document import Rejected
 from corpora.errors import UsageError
+from corpora.ner.bad_records import BadRecordError
 from corpora.ner.exchange import cas_of_xmi, docs_of, names_of
-from corpora.ner.found import BadRecordError, Found, Origin, check_characters, label_of
+from corpora.ner.found import Found, Origin, check_characters, label_of
 from corpora.ner.layout import Layout
 from corpora.ner.offsets import CHARACTERS, WrittenName
 from corpora.ner.texts import NamedText, cut_texts

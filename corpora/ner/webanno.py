@@ -13,16 +13,9 @@ from typing import NamedTuple
 
 from corpora.document import Mention, Rejected
 from corpora.errors import UsageError
+from corpora.ner.bad_records import BadRecordError
 from corpora.ner.exchange import unescape
-from corpora.ner.found import (
-    BadRecordError,
-    Found,
-    Gathered,
-    Origin,
-    Row,
-    check_characters,
-    label_of,
-)
+from corpora.ner.found import Found, Gathered, Origin, Row, check_characters, label_of
 from corpora.ner.layout import TAB, Layout
 from corpora.ner.token_spans import tagged
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpora.ner.found import BadRecordError
+from corpora.ner.bad_records import BadRecordError
 from corpora.ner.offsets import CHARACTERS, Counting, WrittenName, find_counting
 from tests.corpora.ner.reading import read, show
 
