@@ -1,4 +1,4 @@
-"""What is wrong with a record that cannot be used."""
+"""The error of records that cannot be used."""
 
 
 class BadRecordError(Exception):
