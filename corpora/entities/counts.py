@@ -6,6 +6,7 @@ stage reads its partition of all shards and nothing else: it holds the distinct 
 partition in memory.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -163,17 +164,25 @@ def batches_of(table: pa.Table, schema: str) -> Iterator[pa.RecordBatch]:
 
 
 def read_partition(paths: Iterable[Path], part: int) -> Iterator[pa.Table]:
-    """Read the batches of a partition in all these shards, in order."""
+    """Read the batches of a partition in all these shards, in order.
+
+    Each batch of a shard is of one partition, and these ascend, as ``by_partition`` makes them.
+    """
     first = pa.ipc.IpcReadOptions(included_fields=[0])
     for path in paths:
-        with (
-            pa.memory_map(str(path)) as source,
-            pa.ipc.open_file(source, options=first) as parts,
-            pa.ipc.open_file(source) as reader,
-        ):
-            for number in range(reader.num_record_batches):
-                if parts.get_batch(number).column(0)[0].as_py() == part:
+        with pa.memory_map(str(path)) as source, pa.ipc.open_file(source, options=first) as parts:
+
+            def part_of(number: int, parts: pa.RecordBatchFileReader = parts) -> int:
+                return int(parts.get_batch(number).column(0)[0].as_py())
+
+            n_batches = parts.num_record_batches
+            number = bisect_left(range(n_batches), part, key=part_of)
+            if number == n_batches or part_of(number) != part:
+                continue
+            with pa.ipc.open_file(source) as reader:
+                while number < n_batches and part_of(number) == part:
                     yield pa.Table.from_batches([reader.get_batch(number)])
+                    number += 1
 
 
 class PartitionTotals:

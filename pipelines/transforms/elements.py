@@ -19,6 +19,7 @@ from typing import (
     Generic,
     Protocol,
     TypeVar,
+    cast,
     dataclass_transform,
     get_args,
 )
@@ -215,9 +216,8 @@ class _ReadUnits(StepFunction, Generic[B]):
         self._step = step
 
     def process(self, unit: Unit) -> Iterator[InUnit]:
-        gc.disable()  # a unit makes millions of small objects, and hardly any cycles
         try:
-            for value in self._step.read(unit):
+            for value in _uncollected(self._step.read(unit)):
                 yield InUnit(unit, value)
             for file in unit.inputs:  # which may have changed while they were read
                 file.check()
@@ -225,8 +225,6 @@ class _ReadUnits(StepFunction, Generic[B]):
             yield InUnit(unit, _failed(error, unit))
         else:
             yield InUnit(unit, EndOfUnit())
-        finally:
-            gc.enable()
 
 
 class _PerUnit(StepFunction, Generic[A, B]):
@@ -250,13 +248,35 @@ class _PerUnit(StepFunction, Generic[A, B]):
                 step.unit = unit
                 step.start()
                 self._begun[unit.number] = step
-            for made in (step.finish() if is_end else step.process(value)) or ():
+            for made in _uncollected((step.finish() if is_end else step.process(value)) or ()):
                 yield InUnit(unit, made)
         except (CorpusError, OSError) as error:
             yield InUnit(unit, _failed(error, unit))
         if is_end:
             self._begun.pop(unit.number, None)
             yield element
+
+
+_END = object()
+
+
+def _uncollected(values: Iterable[B]) -> Iterator[B]:
+    """Yield values; the garbage collector rests while they are made, not while others use them.
+
+    A unit makes millions of small objects, and hardly any cycles.
+    """
+    waiting = iter(values)
+    while True:
+        is_on = gc.isenabled()
+        gc.disable()
+        try:
+            value = next(waiting, _END)
+        finally:
+            if is_on:
+                gc.enable()
+        if value is _END:
+            return
+        yield cast("B", value)
 
 
 def _failed(error: Exception, unit: Unit) -> Failed:

@@ -1,8 +1,9 @@
 """Transforms for users' own pipelines, whose elements are documents, without units."""
 
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import apache_beam as beam
@@ -14,6 +15,7 @@ from corpora.datasets.rows import document_from_row, document_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import Shard, ShardWriter, open_dataset
 from corpora.document import Document
+from corpora.errors import CorpusError
 from corpora.matching.form_dictionary import (
     FormDictionary,
     Gate,
@@ -93,9 +95,10 @@ class WriteDocuments(beam.PTransform):
 
     ``PCollection[Document]`` -> ``PCollection[int]``, the number of documents. A shard holds a
     bundle, and is named by the hash of its content; shards are listed by the id of their first
-    document. Raises ``CorpusError`` where two documents have the same id, or where ``output``
-    exists or is in a bucket. A run that fails leaves ``.NAME.…`` beside ``output``, which the next
-    run that succeeds removes.
+    document. Raises ``CorpusError`` where two documents have the same id, where the shards do not
+    hold all documents (a runner that does not end its bundles), or where ``output`` exists or is in
+    a bucket. A run that fails leaves ``.NAME.…`` beside ``output``, which the next run that
+    succeeds removes.
     """
 
     output: str
@@ -103,11 +106,11 @@ class WriteDocuments(beam.PTransform):
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Apply the transform."""
         folder, unfinished = map(str, place(self.output))
-        shards = beam.ParDo(_WriteBundle(unfinished)).with_output_types(tuple[str, Shard])
+        shards = beam.ParDo(_WriteBundle(unfinished)).with_output_types(int | tuple[str, Shard])
         return (
             pcoll
             | "Shards" >> shards
-            | "All" >> beam.combiners.ToList()
+            | "All" >> beam.CombineGlobally(_CountAndList())
             | "Publish" >> beam.Map(_publish, unfinished, folder).with_output_types(int)
         )
 
@@ -119,14 +122,14 @@ class _WriteBundle(beam.DoFn):
     def start_bundle(self) -> None:
         self._writer: ShardWriter | None = None
 
-    def process(self, document: Document) -> Iterable[tuple[str, Shard]]:
+    def process(self, document: Document) -> Iterable[int | tuple[str, Shard]]:
         if self._writer is None:
             self._folder.mkdir(parents=True, exist_ok=True)
             path = self._folder / f"shard-{uuid.uuid4().hex}.arrow"
             self._writer = ShardWriter(path, _SCHEMA).__enter__()
             self._first = document.id
         self._writer.write(document_to_row(document))
-        return ()
+        return (1,)
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         if self._writer is None:
@@ -139,11 +142,42 @@ class _WriteBundle(beam.DoFn):
         yield WindowedValue((self._first, named), 0, [GlobalWindow()])
 
 
-def _publish(shards: Sequence[tuple[str, Shard]], unfinished: str, output: str) -> int:
+_Written = tuple[int, list[tuple[str, Shard]]]
+"""The number of documents that were written, and the shards with the id of their first document."""
+
+
+class _CountAndList(beam.CombineFn):
+    """Add up the documents, and list the shards: two sums, one for each way out of the step."""
+
+    def create_accumulator(self) -> _Written:
+        return 0, []
+
+    def add_input(self, written: _Written, element: int | tuple[str, Shard]) -> _Written:
+        n_documents, shards = written
+        if isinstance(element, int):
+            return n_documents + element, shards
+        shards.append(element)
+        return written
+
+    def merge_accumulators(self, several: Iterable[_Written]) -> _Written:
+        counts, lists = zip(*several, strict=True)
+        return sum(counts), list(chain.from_iterable(lists))
+
+    def extract_output(self, written: _Written) -> _Written:
+        return written
+
+
+def _publish(written: _Written, unfinished: str, output: str) -> int:
     folder, work = Path(output), Path(unfinished)
+    n_documents, shards = written
     listed = [shard for _, shard in sorted(shards, key=lambda item: item[0])]
+    if (n_rows := sum(shard.rows for shard in listed)) != n_documents:
+        raise CorpusError(
+            f"{folder}: the shards hold {n_rows:,} of {n_documents:,} documents: this runner does "
+            f"not end its bundles. Choose another. All that was written is in {work}."
+        )
     if not work.exists() and (folder / "dataset.json").exists():  # by an earlier attempt of this
-        return sum(shard.rows for shard in listed)
+        return n_documents
     work.mkdir(parents=True, exist_ok=True)
     for path in work.iterdir():
         if path.name not in {shard.name for shard in listed}:  # of a bundle that was tried again

@@ -1,5 +1,6 @@
 """Transforms: the next one takes what one gives, whatever stands between them; units stay whole."""
 
+import gc
 import gzip
 import runpy
 import shutil
@@ -236,12 +237,55 @@ def test_a_runner_may_try_the_last_step_of_a_strangers_pipeline_again(tmp_path):
             writer.write(document_to_row(Document(id="a", group="g", source="s", text="Text.")))
     shards = [("a", replace(writer.shard, name="shard-0.arrow"))]
 
-    counts = [plain._publish(shards, str(work), str(output)) for _ in range(2)]
+    counts = [plain._publish((1, shards), str(work), str(output)) for _ in range(2)]
 
     assert counts == [1, 1]
     assert sorted(path.name for path in output.iterdir()) == [
         "dataset.json", "rejected.jsonl", "shard-0.arrow",
     ]  # fmt: skip
+
+
+def test_a_runner_that_does_not_end_its_bundles_publishes_nothing(tmp_path, monkeypatch):
+    finish = plain._WriteBundle.finish_bundle
+    lost = []  # as with Dask's runner
+    monkeypatch.setattr(plain._WriteBundle, "finish_bundle", lambda s: lost.extend(finish(s)))
+
+    with pytest.raises(CorpusError, match=r"hold 0 of 2 documents: this runner does not end"):
+        write("ab", tmp_path / "mine")
+
+    [left] = tmp_path.iterdir()
+    assert left.name.startswith(".mine.")
+    assert list(left.iterdir())
+
+
+def test_the_garbage_collector_is_on_in_steps_of_others(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("Ein Satz.", "utf-8")
+    inside = []
+
+    class Read(elements.ReadUnits[int]):
+        def read(self, unit):
+            for number in range(len(unit.inputs) + 1):
+                inside.append(gc.isenabled())
+                yield number
+
+    class Double(elements.PerUnit[int, int]):
+        def process(self, value):
+            inside.append(gc.isenabled())
+            yield value
+
+    unit = Unit(0, (describe_file("a.txt", path),))
+    double = elements._PerUnit(Double())
+    double.setup()
+
+    outside = [
+        gc.isenabled()
+        for element in elements._ReadUnits(Read()).process(unit)
+        for _ in double.process(element)
+    ]
+
+    assert inside == [False] * 4
+    assert outside == [True] * 3
 
 
 @pytest.mark.parametrize(
