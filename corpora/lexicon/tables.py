@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_shards
-from corpora.entities.counts import Sums, read_partition
+from corpora.entities.counts import Sums
 from corpora.errors import CorpusError
 from corpora.lexicon.counting import RANGE_WINDOWS, Firsts
 from corpora.lexicon.streams import Ints
@@ -261,7 +261,7 @@ def _write_level(strings: Strings, shards: Sequence[Path], length: int) -> None:
     at = strings.level(length).start
     before = strings.level(length - 1).start
     for shard in shards:
-        for table in read_partition([shard], length):
+        for table in _read_level(shard, length):
             rows = slice(at, at + len(table))
             parents = np.asarray(table.column("parent")) + (before if length > 2 else 0)
             symbols = np.asarray(table.column("symbol"))
@@ -277,7 +277,20 @@ def _write_level(strings: Strings, shards: Sequence[Path], length: int) -> None:
             strings["suffixes"][rows] = strings.find(suffixes, symbols, length=length - 1)
             at = rows.stop
         if length > 2:
-            before += sum(len(table) for table in read_partition([shard], length - 1))
+            before += sum(len(table) for table in _read_level(shard, length - 1))
+
+
+def _read_level(shard: Path, length: int) -> Iterator[pa.Table]:
+    """Read the batches of strings of a length; those of the ranges of a shard are mixed."""
+    first = pa.ipc.IpcReadOptions(included_fields=[0])
+    with (
+        pa.memory_map(str(shard)) as source,
+        pa.ipc.open_file(source, options=first) as lengths,
+        pa.ipc.open_file(source) as reader,
+    ):
+        for number in range(reader.num_record_batches):
+            if lengths.get_batch(number).column(0)[0].as_py() == length:
+                yield pa.Table.from_batches([reader.get_batch(number)])
 
 
 def _sizes(shards: Sequence[Path]) -> list[int]:
