@@ -274,7 +274,7 @@ def merge(units: PCollection, _: Settings, run: Run) -> PCollection:
     """Find documents with the id of an earlier one."""
     from pipelines.transforms.stages import FindDuplicates
 
-    find = FindDuplicates(folder=run.folder, datasets=FOUND, remedy=REMEDY)
+    find = FindDuplicates(folder=run.folder, dataset="pages", remedy=REMEDY)
     return run.merge(units, find, stage="read")
 
 

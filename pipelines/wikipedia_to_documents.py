@@ -45,9 +45,8 @@ if TYPE_CHECKING:
     from corpora.wikipedia.reuse import EarlierRun
     from corpora.wikipedia.siteinfo import SiteInfo
 
-REMEDY = "a second page with this id. Is a file given twice, or a dump of another date?"
 DATASETS = {"documents": "documents", "redirects": "redirects", "reuse": "reuse"}
-FOUND = {"pages": "wiki_pages", "found_redirects": "redirects", "meanings": "meanings"}
+FOUND = {"pages": "wiki_pages", "found_redirects": "redirects", "revisions": "wiki_revisions"}
 DEFINED = {"definitions": "wiki_definitions"}
 RESOLVED = {name: FOUND[name] for name in ("pages", "found_redirects")}
 """The datasets of ``FOUND`` that the last phase reads."""
@@ -366,7 +365,7 @@ def merge_definitions(units: PCollection, _: WikiSettings, run: Run) -> PCollect
 
 
 def parse(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:
-    """Read the pages of ranges, parse them, and write documents, redirects and meanings."""
+    """Read the pages of ranges, parse them, and write documents, redirects and revisions."""
     from pipelines.transforms.wikipedia import ParsePages, ReadDump
 
     return (
@@ -380,15 +379,13 @@ def parse(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:
 
 
 def merge(units: PCollection, _: WikiSettings, run: Run) -> PCollection:
-    """Build the tables of titles and items, and find pages that stand twice in the dump."""
-    from pipelines.transforms.stages import FindDuplicates
-    from pipelines.transforms.wikipedia import BuildPageItems, BuildTitleTables
+    """Choose the newest revisions of pages, and build the tables of titles and items."""
+    from pipelines.transforms.wikipedia import BuildPageItems, BuildTitleTables, ChooseNewest
 
-    steps: list[object] = [BuildTitleTables(folder=run.folder)]
+    steps: list[object] = [ChooseNewest(folder=run.folder), BuildTitleTables(folder=run.folder)]
     if file := run.auxiliary.get(PAGE_PROPS):
         steps.append(BuildPageItems(folder=run.folder, file=file))
-    find = FindDuplicates(folder=run.folder, datasets=RESOLVED, remedy=REMEDY)
-    return run.merge(units, *steps, find, stage="extract")
+    return run.merge(units, *steps, stage="extract")
 
 
 def finish(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:

@@ -220,9 +220,10 @@ _NEWS_STAGES = {
         duplicate_of_url=_STRING,
     ),
 }
+_REVISION = _required(_STRING, "id", "timestamp", "revision")
 _WIKI_STAGES = {
-    "meanings": _required(_STRING, "title"),
-    "wiki_definitions": _required(_STRING, "title", "target"),
+    "wiki_definitions": [*_REVISION, *_required(_STRING, "title"), *_columns(target=_STRING)],
+    "wiki_revisions": [*_REVISION, *_columns(outcome=_STRING, title=_STRING, meaning=_STRING)],
     "wiki_pages": _WIKI_PAGES,
 }
 _EXAMPLE_STAGES = {"document_shares": _columns(lowest=_DOUBLE, highest=_DOUBLE)}

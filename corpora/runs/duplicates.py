@@ -1,7 +1,7 @@
-"""Duplicate records, in one file or in several: all but the first are rejected."""
+"""Duplicate records, in one file or in several: all but one are dropped between two stages."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,43 +22,50 @@ def find_duplicates(
 ) -> Iterator[Rejected]:
     """Note the rows whose id an earlier row has; yield a rejection for each record among them.
 
-    ``datasets`` has the names of intermediate datasets, to the names of their schemas; the rows of
-    those that have a column ``source`` are records. ``remedy`` ends the message of the rejection.
-    Keeps 8 bytes a row, and 8 more while the hashes are sorted.
+def find_duplicates(work: WorkDirectory, dataset: str, *, remedy: str) -> Iterator[Rejected]:
+    """Note the documents whose id an earlier one has; yield a rejection for each of them.
+
+    ``dataset`` is the name of an intermediate dataset, and of its schema. ``remedy`` ends the message of the rejection. Keeps 8 bytes a document, and 8 more while the
+    hashes are sorted.
     """
-    for dataset, schema in datasets.items():
-        is_of_records = "source" in SCHEMAS[schema].columns.names
-        paths = work.shards(dataset)
-        hashes = [hashes_of_ids([path], SCHEMAS[schema]) for path in paths]
-        suspects = equal_among(np.concatenate([np.empty(0, np.uint64), *hashes]))
-        duplicates: dict[int, list[int]] = defaultdict(list)
-        seen: set[str] = set()
-        for number, path in enumerate(paths):
-            rows = np.flatnonzero(np.isin(hashes[number], suspects)).tolist()
-            names = list(_names(path, schema, "source" if is_of_records else "id")) if rows else []
-            for row in rows:
-                id, source = names[row]
-                if id not in seen:
-                    seen.add(id)
-                    continue
-                duplicates[number].append(row)
-                if is_of_records:
-                    message = f"{source}: {id}: {remedy}"
-                    yield Rejected(
-                        source=source, position=id, reason="duplicate_id", message=message
-                    )
-        write_json(_file(work, dataset), duplicates)
+    paths = work.shards(dataset)
+    hashes = [hashes_of_ids([path], SCHEMAS[dataset]) for path in paths]
+    suspects = equal_among(np.concatenate([np.empty(0, np.uint64), *hashes]))
+    duplicates: dict[int, list[int]] = defaultdict(list)
+    seen: set[str] = set()
+    for number, path in enumerate(paths):
+        rows = np.flatnonzero(np.isin(hashes[number], suspects)).tolist()
+        names = list(_names(path, dataset)) if rows else []
+        for row in rows:
+            id, source = names[row]
+            if id not in seen:
+                seen.add(id)
+                continue
+            duplicates[number].append(row)
+            yield duplicate(source, id, remedy=remedy)
+    note_dropped(work, dataset, duplicates)
 
 
-def _names(path: Path, schema: str, source: str) -> Iterator[tuple[str, str]]:
-    for batch in read_batches(path, schema, columns=tuple({"id", source})):
+def duplicate(source: str, id: str, *, remedy: str) -> Rejected:
+    """Build the rejection of a duplicate."""
+    message = f"{source}: {id}: {remedy}"
+    return Rejected(source=source, position=id, reason="duplicate_id", message=message)
+
+
+def _names(path: Path, schema: str) -> Iterator[tuple[str, str]]:
+    for batch in read_batches(path, schema, columns=("id", "source")):
         yield from zip(
-            batch.column("id").to_pylist(), batch.column(source).to_pylist(), strict=True
+            batch.column("id").to_pylist(), batch.column("source").to_pylist(), strict=True
         )
 
 
+def note_dropped(work: WorkDirectory, dataset: str, rows: Mapping[int, Sequence[int]]) -> None:
+    """Note the rows of each unit's shard that ``DuplicateRows`` drops."""
+    write_json(_file(work, dataset), rows)
+
+
 class DuplicateRows:
-    """The duplicate rows of a unit, as ``find_duplicates`` noted them."""
+    """The rows of a unit that are dropped, as ``note_dropped`` noted them."""
 
     def __init__(self, work: WorkDirectory, number: int) -> None:
         self._work, self._number = work, number
@@ -66,7 +73,7 @@ class DuplicateRows:
         self._n_seen: Counter[str] = Counter()
 
     def drop(self, dataset: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Drop the duplicate rows from a batch; the batches of a dataset must come in order."""
+        """Drop the noted rows from a batch; the batches of a dataset must come in order."""
         if dataset not in self._noted:
             noted = read_json(_file(self._work, dataset))
             self._noted[dataset] = noted.get(str(self._number), [])

@@ -139,7 +139,7 @@ class ArticleReader:
         counters.update(count_ids(authority))
         asked, definitions = sorted(text.asked), self.templates.definitions
         scalars = {
-            "id": f"{self.wiki.name}:{page.id or page.title}",
+            "id": id_of(page, self.wiki),
             "group": self.wiki.name,
             "lang": self.wiki.lang or None,
             "title": page.title,
@@ -203,6 +203,11 @@ class ArticleReader:
         return self.segmenter.split(text.text, blocks, unbroken=unbroken)
 
 
+def id_of(page: Page, wiki: Wiki) -> str:
+    """Return the id of a page's row; that of its title in dumps without ids."""
+    return f"{wiki.name}:{page.id or page.title}"
+
+
 def find_redirect(page: Page, wiki: Wiki) -> Redirect | None:
     """Return the redirect of a page, or None if it is no redirect.
 
@@ -221,7 +226,7 @@ def find_redirect(page: Page, wiki: Wiki) -> Redirect | None:
     if not title:
         return None
     return Redirect(
-        f"{wiki.name}:{page.id or page.title}",
+        id_of(page, wiki),
         page.title,
         title,
         target.section,
@@ -229,22 +234,26 @@ def find_redirect(page: Page, wiki: Wiki) -> Redirect | None:
     )
 
 
-def read_definition(page: Page, wiki: Wiki) -> tuple[str, str] | None:
-    """Return a template's row in the table of definitions, or None if it has none.
+def read_definition(page: Page, wiki: Wiki) -> tuple[str, str | None] | None:
+    """Return the name of a template and its target, or None if the page is no template.
 
-    The row is the name of the template and its target: the name that it redirects to, or its
-    definition.
+    The target is the name that it redirects to, or its definition; None if it has none that can be
+    shown.
     """
     number = wiki.namespace(page.title) if page.namespace is None else page.namespace
     _, colon, name = page.title.partition(":")
-    if number != TEMPLATE or not colon or page.model not in MODELS:
+    if number != TEMPLATE or not colon:
         return None
+    return template_name(name), _target(page, wiki) if page.model in MODELS else None
+
+
+def _target(page: Page, wiki: Wiki) -> str | None:
     if redirect := find_redirect(page, wiki):
         if redirect.resolved is not None or wiki.namespace(redirect.target) != TEMPLATE:
             return None
-        return template_name(name), template_name(redirect.target.partition(":")[2])
+        return template_name(redirect.target.partition(":")[2])
     definition = definition_of(page.text, wiki)
-    return (template_name(name), f"{DEFINED}{definition}") if definition else None
+    return f"{DEFINED}{definition}" if definition else None
 
 
 def license_of(base: str, *, file: str = "", generator: str = "") -> str | None:

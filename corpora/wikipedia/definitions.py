@@ -363,7 +363,8 @@ def build_definitions(folder: Path, found: Iterable[pa.RecordBatch]) -> dict[str
 
     def counted() -> Iterator[pa.RecordBatch]:
         nonlocal n_all, n_redirects
-        for batch in found:
+        for rows in found:
+            batch = rows.filter(rows.column("target").is_valid())
             starts = pc.starts_with(batch.column("target"), DEFINED)
             n_all += len(batch)
             n_redirects += len(batch) - (pc.sum(starts).as_py() or 0)

@@ -187,12 +187,12 @@ def read_pages(
     max_page_bytes: int,
     work_directory: Path | None = None,
     sha256: str | None = None,
-    find: Callable[[str], T | None] | None = None,
+    find: Callable[[Segment], T | None] | None = None,
 ) -> Iterator[Page | Rejected | T]:
     """Read the pages of a range, in order; rejected pages name the file as ``source``.
 
-    ``work_directory`` and ``sha256`` are those given to ``examine``. ``find`` is called with the
-    hash of each page; if it returns something, that is yielded and the page is not read. Memory is
+    ``work_directory`` and ``sha256`` are those given to ``examine``. ``find`` is called with
+    each page; if it returns something, that is yielded and the page is not read. Memory is
     bounded by a few blocks of the container and ``max_page_bytes``.
     """
     opened = _open(path, range.container, work_directory=work_directory, sha256=sha256)
@@ -201,7 +201,7 @@ def read_pages(
         if isinstance(segment, Damage):
             yield reject_damage(segment, source=source)
             continue
-        found = find(segment.hash) if find and segment.is_page else None
+        found = find(segment) if find and segment.is_page else None
         record = found or to_record(segment, source=source)
         if record is not None:
             yield record
@@ -224,7 +224,7 @@ def read_template_pages(unit: Unit, *, max_page_bytes: int) -> Iterator[Page]:
 
 
 def read_pages_of(
-    unit: Unit, *, max_page_bytes: int, find: Callable[[str], T | None] | None = None
+    unit: Unit, *, max_page_bytes: int, find: Callable[[Segment], T | None] | None = None
 ) -> Iterator[Page | Rejected | T]:
     """Read the pages of a unit, which is a range of a file; at most as many as its ``limit``.
 

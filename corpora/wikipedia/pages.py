@@ -1,10 +1,11 @@
 """Segments of a dump read as pages, or as rejections with the reason why they are none.
 
 Export versions 0.3 to 0.11 are read: ``<ns>``, ``<redirect>`` and ``<model>`` may be missing. Of
-several revisions the last in the file is read, which in a dump is the latest.
+several revisions the newest is read.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from xml.parsers import expat
@@ -12,6 +13,7 @@ from xml.parsers import expat
 from corpora.document import Rejected
 from corpora.runs.record_errors import read_record
 from corpora.wikipedia.chunks import Damage
+from corpora.wikipedia.revisions import Revision
 from corpora.wikipedia.segments import Edge, Segment
 
 MAX_DEPTH = 100
@@ -33,11 +35,12 @@ _REMEDIES = {
 
 _OF_PAGE = frozenset({"title", "ns", "id"})
 _OF_REVISION = frozenset({"id", "timestamp", "model", "text"})
+_STUB = "<text> without its content"
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page with its last revision in the dump."""
+    """A page with its newest revision in the ``<page>`` element."""
 
     title: str
     namespace: int | None = None
@@ -57,6 +60,13 @@ class Page:
     """The position of the ``<page>`` tag, as ``byte 1234``."""
     hash: str = field(default="", compare=False)
     """The hash of the page's XML, as ``Segment.hash`` computes it."""
+    n_older: int = 0
+    """The number of older revisions in the element."""
+
+    @property
+    def version(self) -> Revision:
+        """The revision, to be compared with others of the page."""
+        return Revision.of(self.timestamp, self.revision)
 
 
 class PageError(Exception):
@@ -96,8 +106,9 @@ class _PageReader:
         self.path: list[str] = []
         self.of_page: dict[str, str] = {}
         self.of_revision: dict[str, str] = {}
+        self.newest: dict[str, str] = {}
+        self.n_revisions = 0
         self.redirect: str | None = None
-        self.text_attributes: dict[str, str] = {}
         self.into: dict[str, str] | None = None  # gets the text of the open element
         self.characters: list[str] = []
         self.expat = expat.ParserCreate("UTF-8")
@@ -117,31 +128,25 @@ class _PageReader:
         title = _on_one_line(self.of_page.get("title", ""))
         if not title:
             raise PageError("no_title", "has no title")
-        text = self.of_revision.get("text")
+        text = self.newest.get("text")
         if text is None:
             raise PageError("no_text", "has no revision with a <text>")
-        if not text and self._is_stub():
+        if not text and _STUB in self.newest:
             raise PageError("no_text", "has a text, which this file does not hold")
         number = self.of_page.get("ns", "").strip()
-        model = self.of_revision.get("model", "").strip()
+        model = self.newest.get("model", "").strip()
         return Page(
             title=title,
             namespace=int(number) if _NUMBER.fullmatch(number) else None,
             id=self.of_page.get("id", "").strip(),
             redirect=None if self.redirect is None else _on_one_line(self.redirect),
-            revision=self.of_revision.get("id", "").strip(),
-            timestamp=self.of_revision.get("timestamp", "").strip(),
+            revision=self.newest.get("id", "").strip(),
+            timestamp=self.newest.get("timestamp", "").strip(),
             model=model,
             text=_body(text) if model == SCAN else text,
             position=segment.position,
             hash=segment.hash,
-        )
-
-    def _is_stub(self) -> bool:
-        """Tell whether the element is empty though the text is not, as in dumps named stub."""
-        return (
-            self.text_attributes.get("bytes", "0").strip("0") != ""
-            and "deleted" not in self.text_attributes
+            n_older=self.n_revisions - 1,
         )
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
@@ -155,11 +160,11 @@ class _PageReader:
             elif name == "redirect":
                 self.redirect = attributes.get("title", "")
             elif name == "revision":
-                self.of_revision, self.text_attributes = {}, {}
+                self.of_revision = {}
         elif len(self.path) == 2 and self.path[1] == "revision" and name in _OF_REVISION:
             self._collect(self.of_revision)
-            if name == "text":
-                self.text_attributes = attributes
+            if name == "text" and _is_stub(attributes):
+                self.of_revision[_STUB] = ""
         self.path.append(name)
 
     def _collect(self, into: dict[str, str]) -> None:
@@ -172,6 +177,10 @@ class _PageReader:
             self.into[name] = "".join(self.characters)
             self.into = None
             self.expat.CharacterDataHandler = None
+        elif name == "revision" and len(self.path) == 1:
+            self.n_revisions += 1
+            if self.n_revisions == 1 or _version(self.of_revision) >= _version(self.newest):
+                self.newest = self.of_revision
 
     def _error(self, what: str) -> PageError:
         return PageError(
@@ -179,6 +188,15 @@ class _PageReader:
             f"is not what a page must be ({what})",
             byte=self.expat.CurrentByteIndex,
         )
+
+
+def _version(revision: Mapping[str, str]) -> Revision:
+    return Revision.of(revision.get("timestamp", "").strip(), revision.get("id", "").strip())
+
+
+def _is_stub(text: Mapping[str, str]) -> bool:
+    """Tell by the attributes of ``<text>`` whether it should not be empty, as in dumps of stubs."""
+    return text.get("bytes", "0").strip("0") != "" and "deleted" not in text
 
 
 def to_record(segment: Segment, *, source: str) -> Page | Rejected | None:

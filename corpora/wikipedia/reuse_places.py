@@ -41,6 +41,8 @@ from corpora.wikipedia.reuse_shards import (
     open_shard,
     place_of,
 )
+from corpora.wikipedia.revisions import Revision, revisions_in
+from corpora.wikipedia.segments import Segment
 
 _PARTS = (("first", np.uint64), ("last", np.uint64), ("row", np.uint32), ("characters", np.uint32))
 IDS, PLACES, ABOUT = "ids", "places", "about.json"
@@ -63,6 +65,10 @@ class Place(NamedTuple):
     """The id of the row."""
     meaning: str | None
     """The title of the page if it is a disambiguation page."""
+    version: Revision
+    """The revision of the row."""
+    n_older: int
+    """The number of older revisions in the page's element."""
 
 
 class Earlier:
@@ -102,10 +108,11 @@ class Earlier:
         self._ids_of = self._places.ids_of  # called for found rows only
         self._starts = list(accumulate((s.rows for s in self._datasets[NOTES].shards), initial=0))
 
-    def find(self, hash: str) -> Place | None:
-        """Find the row of the page whose XML has this hash, and keep its shard with the run."""
-        found = self._places.find(hash) if self._places else None
-        if found is None:
+    def find(self, page: Segment) -> Place | None:
+        """Find the row of the page that has this XML, and keep its shard with the run."""
+        found = self._places.find(page.hash) if self._places else None
+        revisions = revisions_in(page.data) if found else []
+        if found is None or not revisions:
             return None
         number, characters = found
         shard = bisect_right(self._starts, number) - 1
@@ -114,7 +121,8 @@ class Earlier:
         is_as_defined = self._definitions is None or self._definitions.hash_of(asked) == then
         if not (is_as_defined and self._keep(shard)):
             return None
-        return Place(shard, row, characters, hash, id, meaning)
+        version, n_older = max(revisions), len(revisions) - 1
+        return Place(shard, row, characters, page.hash, id, meaning, version, n_older)
 
     def _keep(self, number: int) -> bool:
         """Keep a shard with the run; returns False if it is damaged."""

@@ -37,8 +37,6 @@ class PageRows:
         ``earlier`` is the name (``name_of``) of the dataset that rows are taken from, if any are.
         """
         self.source, self.earlier = source, earlier
-        self.meanings: list[str] = []
-        """The titles of disambiguation pages, kept or left out."""
         self.n_taken = self.n_characters = 0
         """The number of rows taken over so far, and the characters of the texts of the waiting
         rows."""
@@ -55,8 +53,6 @@ class PageRows:
         """Add a row that is taken over."""
         self._order.append(place)
         self.n_characters += place.characters
-        if place.meaning:
-            self.meanings.append(place.meaning)
 
     def add(self, article: Article) -> None:
         """Add the row of an article; raises ``UnicodeEncodeError`` for a lone surrogate."""
@@ -69,8 +65,6 @@ class PageRows:
         )
         self._order.append(article)
         self.n_characters += len(article.text.text)
-        if article.meaning:
-            self.meanings.append(article.meaning)
 
     def batch(self) -> pa.RecordBatch:
         """Return the waiting rows in order, as ``wiki_pages``, and clear them."""

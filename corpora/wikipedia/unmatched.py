@@ -65,11 +65,11 @@ def unmatched_of(
 
 
 def build_unmatched(folder: Path, meanings: Iterable[pa.RecordBatch]) -> None:
-    """Build the table; ``meanings`` has the titles of disambiguation pages."""
+    """Build the table; the column ``meaning`` has the titles of disambiguation pages."""
     build_table(folder, map(_with_targets, meanings))
 
 
 def _with_targets(meanings: pa.RecordBatch) -> pa.RecordBatch:
     """Add empty targets to titles, so that a table of redirects can serve as a set of titles."""
-    titles = meanings.column("title")
+    titles = meanings.column("meaning").drop_null()
     return pa.record_batch([titles, pa.array([""] * len(titles))], ["title", "target"])

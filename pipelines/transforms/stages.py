@@ -68,23 +68,23 @@ class ListShards(OfRun, ReadUnits[StageShards]):
 
 
 class FindDuplicates(Merge[Counts]):
-    """Find rows of the datasets of a stage whose id an earlier row has, and reject their records.
+    """Find documents whose id an earlier one has, and reject them.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
     """
 
-    datasets: Mapping[str, str]
-    """Names of the intermediate datasets, to the names of their schemas."""
+    dataset: str
+    """The name of the intermediate dataset of documents, and of its schema."""
     remedy: str
     """The end of the messages of rejections."""
 
     def merge(self) -> Iterator[Counts]:
         """Find the duplicates in all shards."""
-        yield Counts(rejected=list(find_duplicates(self.work, self.datasets, remedy=self.remedy)))
+        yield Counts(rejected=list(find_duplicates(self.work, self.dataset, remedy=self.remedy)))
 
 
 class DropDuplicates(OfRun, PerUnit[Rows, Rows]):
-    """Drop the rows that ``FindDuplicates`` found; rows of a unit come in their order.
+    """Drop the rows that a merge noted as duplicates; rows of a unit come in their order.
 
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows]]``
     """

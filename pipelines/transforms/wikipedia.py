@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 
 import apache_beam as beam
@@ -14,9 +15,10 @@ from corpora.datasets.redirect_table import build_table
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import CHARACTERS_PER_BATCH, read_batches
 from corpora.document import Rejected
+from corpora.runs.duplicates import DuplicateRows
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_record, read_rows
-from corpora.wikipedia.articles import Article, Redirect, read_definition
+from corpora.wikipedia.articles import Article, Redirect, id_of, read_definition
 from corpora.wikipedia.block_rows import finished_blocks, resolve_blocks
 from corpora.wikipedia.definitions import Definitions, build_definitions
 from corpora.wikipedia.dump import read_pages_of, read_template_pages
@@ -26,6 +28,14 @@ from corpora.wikipedia.readers import DEFINITIONS, REDIRECTS, UNMATCHED, reader_
 from corpora.wikipedia.reuse import AGAIN, DAMAGED
 from corpora.wikipedia.reuse_places import Earlier, Place, name_of
 from corpora.wikipedia.reuse_rows import PageRows, TakenRows
+from corpora.wikipedia.revisions import (
+    OLDER,
+    REDIRECT,
+    REVISIONS,
+    RevisionRows,
+    choose_newest,
+    newest_rows,
+)
 from corpora.wikipedia.settings import WikiSettings
 from corpora.wikipedia.sql_dumps import items_of_pages
 from corpora.wikipedia.unmatched import build_unmatched
@@ -71,8 +81,12 @@ class ReadDefinitions(ReadUnits[Rows]):
         """Read a range."""
         wiki = reader_of(self.settings, ()).wiki
         pages = read_template_pages(unit, max_page_bytes=self.settings.max_page_bytes)
-        found = [pair for page in pages if (pair := read_definition(page, wiki))]
-        columns = [*zip(*found, strict=True)] or [(), ()]
+        rows = [
+            (id_of(page, wiki), page.timestamp, page.revision, *definition)
+            for page in pages
+            if (definition := read_definition(page, wiki))
+        ]
+        columns = [*zip(*rows, strict=True)] or [()] * len(SCHEMAS["wiki_definitions"].columns)
         yield Rows("definitions", batch_of("wiki_definitions", columns))
 
 
@@ -84,16 +98,16 @@ class BuildDefinitions(Merge[Counts]):
 
     def merge(self) -> Iterator[Counts]:
         """Read the definitions of all units."""
-        shards = self.work.shards("definitions")
-        batches = (b for path in shards for b in read_batches(path, "wiki_definitions"))
-        yield Counts(build_definitions(self.work.tables / DEFINITIONS, batches))
+        rows = newest_rows(self.work.shards("definitions"), "wiki_definitions")
+        yield Counts(build_definitions(self.work.tables / DEFINITIONS, rows))
 
 
 class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
     """Parse wikitext to redirects, and to documents whose links are not resolved yet.
 
     ``PCollection[InUnit[Page | Place]]`` -> ``PCollection[InUnit[Passed | Filtered | Rejected |
-    Rows | Counts]]``; rows of ``pages``, ``found_redirects`` and ``meanings``.
+    Rows | Counts]]``; rows of ``pages``, ``found_redirects`` and ``revisions``. Of several
+    revisions of a page in a row only the newest is parsed; ``ChooseNewest`` finds the others.
     """
 
     settings: WikiSettings
@@ -111,21 +125,44 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
         earlier = self.settings.earlier
         self._rows = PageRows(self._source, name_of(earlier["fingerprint"]) if earlier else "")
         self._redirects: list[Redirect] = []
+        self._revisions = RevisionRows()
+        self._last: Page | Place | None = None
 
     def process(self, page: Page | Place) -> Iterator[Yield]:
+        """Parse the page before, unless this one is another revision of it."""
+        last, self._last = self._last, page
+        if page.n_older:
+            yield Counts(read=page.n_older, filtered={OLDER: page.n_older})
+        if last is None:
+            return
+        if self._id(last) != self._id(page) or last.version == page.version:
+            yield from self._add(last)
+            return
+        yield Filtered(self._source, OLDER)
+        self._last = max(last, page, key=attrgetter("version"))
+
+    def _id(self, page: Page | Place) -> str:
+        return page.id if isinstance(page, Place) else id_of(page, self._reader.wiki)
+
+    def _add(self, page: Page | Place) -> Iterator[Yield]:
         """Parse a page, or take its earlier row over."""
         if isinstance(page, Place):
             self._rows.take(page)
+            self._note(page, meaning=page.meaning)
             yield Passed()
         else:
             read = partial(self._read, page)
             position, text = page.position, page.text
             made = read_record(read, source=self._source, position=position, excerpt=text)
-            yield from (made,) if isinstance(made, Rejected) else made
+            yield made or Passed()
         if self._rows.n_characters >= CHARACTERS_PER_BATCH:
             yield Rows("pages", self._rows.batch())
 
-    def _read(self, page: Page) -> Sequence[Yield] | Rejected:
+    def _note(self, page: Page | Place, outcome: str | None = None, **titles: str | None) -> None:
+        self._revisions.add(self._id(page), page.version, outcome=outcome, **titles)
+
+    def _read(self, page: Page) -> Rejected | None:
+        """Keep what a page is read as; return a rejection, if it is one."""
         try:
             found = self._reader.read(page)
         except ExtractorError as error:
@@ -138,47 +175,58 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
             )
         if isinstance(found, Article):
             self._rows.add(found)
-            return [Passed()]
-        if isinstance(found, Redirect):
+            self._note(page, meaning=found.meaning)
+        elif isinstance(found, Redirect):
             self._redirects.append(found)
-            return [Filtered(self._source, "redirect")]
-        if found.meaning:
-            self._rows.meanings.append(found.meaning)
-        outcome = Filtered(self._source, found.reason)
-        is_empty = found.reason == "no_text"
-        return [outcome, Counts({f"no_text/{page.title}": 1})] if is_empty else [outcome]
+            self._note(page, REDIRECT)
+        else:
+            title = page.title if found.reason == "no_text" else None
+            self._note(page, found.reason, title=title, meaning=found.meaning)
+        return None
 
     def finish(self) -> Iterator[Yield]:
-        """Yield the last rows, the redirects, and the titles of meanings."""
+        """Yield the last rows, the redirects, and the revisions of all pages."""
+        if self._last is not None:
+            yield from self._add(self._last)
         yield Rows("pages", self._rows.batch())
         found = (
             [getattr(each, name) for each in self._redirects]
             for name in SCHEMAS["redirects"].columns.names
         )
         yield Rows("found_redirects", batch_of("redirects", found))
-        yield Rows("meanings", batch_of("meanings", [sorted(self._rows.meanings)]))
+        yield Rows(REVISIONS, self._revisions.batch())
         yield Counts(reused=self._rows.reused)
+
+
+class ChooseNewest(Merge[Counts]):
+    """Count the outcomes of all pages by their newest revisions, and note the rows of the others.
+
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
+    """
+
+    def merge(self) -> Iterator[Counts]:
+        """Read the revisions of all units."""
+        outcomes = choose_newest(self.work)
+        without_text = {f"no_text/{title}": n for title, n in outcomes.without_text.items()}
+        yield Counts(without_text, filtered=outcomes.filtered, rejected=outcomes.repeated)
 
 
 class BuildTitleTables(Merge[Counts]):
     """Build the table of redirects, and the table of titles that are not matched.
 
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``. The tables are on disk, and all
-    workers memory-map them.
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``, after ``ChooseNewest``. The tables
+    are on disk, and all workers memory-map them.
     """
 
     def merge(self) -> Iterator[Counts]:
-        """Read the redirects and meanings of all units."""
-        work = self.work
-        columns = ("title", "target", "resolved")
-        summary = build_table(
-            work.tables / REDIRECTS,
-            (
-                batch.filter(batch.column("resolved").is_null())  # without redirects to other wikis
-                for path in work.shards("found_redirects")
-                for batch in read_batches(path, "redirects", columns=columns)
-            ),
+        """Read the redirects and revisions of all units."""
+        redirects = (
+            batch.filter(batch.column("resolved").is_null())  # without redirects to other wikis
+            for batch in self._newest("found_redirects", "redirects")
         )
+        columns = ["title", "target"]
+        tables = self.work.tables
+        summary = build_table(tables / REDIRECTS, (batch.select(columns) for batch in redirects))
         yield Counts(
             {
                 "redirects.all": summary.n_redirects,
@@ -189,10 +237,14 @@ class BuildTitleTables(Merge[Counts]):
                 "redirects.doubles": summary.n_duplicates,
             }
         )
-        build_unmatched(
-            work.tables / UNMATCHED,
-            (batch for path in work.shards("meanings") for batch in read_batches(path, "meanings")),
-        )
+        build_unmatched(tables / UNMATCHED, self._newest(REVISIONS, "wiki_revisions"))
+
+    def _newest(self, dataset: str, schema: str) -> Iterator[pa.RecordBatch]:
+        """Read the rows that the newest revisions made."""
+        for unit, path in enumerate(self.work.shards(dataset)):
+            dropped = DuplicateRows(self.work, unit)
+            for batch in read_batches(path, schema):
+                yield dropped.drop(dataset, batch)
 
 
 class BuildPageItems(Merge[Counts]):

@@ -118,7 +118,7 @@ def test_an_image_with_options_alone_has_no_caption():
 
 
 def test_titles_with_such_brackets_are_never_matched_though_no_page_has_them(tmp_path):
-    build_unmatched(tmp_path, [pa.record_batch([pa.array(["Anker"])], ["title"])])
+    build_unmatched(tmp_path, [pa.record_batch([pa.array(["Anker"])], ["meaning"])])
     table = Unmatched(tmp_path, ("pl",))
     titles = ["Anker", "Mars (disambiguation)", "Mars (ujednoznacznienie)", "Mars (planet)", "Mars"]
 

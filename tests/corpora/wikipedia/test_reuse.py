@@ -63,7 +63,7 @@ def documents(pages):
 def resolver(folder, redirects, meanings=()):
     pairs = [pa.array(column, pa.string()) for column in zip(*redirects.items(), strict=True)]
     build_table(folder, [pa.record_batch(pairs, ["title", "target"])] if redirects else [])
-    titles = pa.record_batch([pa.array(sorted(meanings), pa.string())], ["title"])
+    titles = pa.record_batch([pa.array(sorted(meanings), pa.string())], ["meaning"])
     build_unmatched(folder / "unmatched", [titles])
     unmatched = Unmatched(folder / "unmatched")
     return Resolver("w", RedirectTable(folder), unmatched, Augmentation(lang="de"))
