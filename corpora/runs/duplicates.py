@@ -17,16 +17,11 @@ from corpora.system.parsing import read_json
 from corpora.system.writing import write_json
 
 
-def find_duplicates(
-    work: WorkDirectory, datasets: Mapping[str, str], *, remedy: str
-) -> Iterator[Rejected]:
-    """Note the rows whose id an earlier row has; yield a rejection for each record among them.
-
 def find_duplicates(work: WorkDirectory, dataset: str, *, remedy: str) -> Iterator[Rejected]:
     """Note the documents whose id an earlier one has; yield a rejection for each of them.
 
-    ``dataset`` is the name of an intermediate dataset, and of its schema. ``remedy`` ends the message of the rejection. Keeps 8 bytes a document, and 8 more while the
-    hashes are sorted.
+    ``dataset`` is the name of an intermediate dataset, and of its schema. ``remedy`` ends the
+    message of the rejection. Keeps 8 bytes a document, and 8 more while the hashes are sorted.
     """
     paths = work.shards(dataset)
     hashes = [hashes_of_ids([path], SCHEMAS[dataset]) for path in paths]

@@ -107,7 +107,6 @@ class ArticleReader:
     wiki: Wiki
     templates: TemplateTable
     license: str | None
-    namespaces: frozenset[int] = frozenset({0})
     keeps_disambiguation: bool = True
     engine: str = "onoma"
     blocks: frozenset[str] = frozenset()
@@ -178,7 +177,7 @@ class ArticleReader:
         namespace = page.namespace
         if namespace is None:
             namespace = self.wiki.namespace(page.title)
-        if namespace not in self.namespaces:
+        if namespace not in self.wiki.reads:
             return LeftOut("other_namespace")
         if page.model not in MODELS:
             return LeftOut("no_wikitext")

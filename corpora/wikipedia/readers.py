@@ -30,7 +30,7 @@ def reader_of(
 
     ``definitions`` is the table of the dump's own templates, if they are to be shown.
     """
-    wiki = _wiki(settings.site)
+    wiki = _wiki(settings.site, tuple(settings.namespaces))
     own = settings.abbreviations
     templates = _templates(wiki.codes, tuple(tables))
     if definitions:
@@ -39,7 +39,6 @@ def reader_of(
         wiki,
         templates,
         license=settings.license,
-        namespaces=frozenset(settings.namespaces),
         keeps_disambiguation=settings.disambiguation == "keep",
         engine=settings.extractor.partition(" ")[0],
         blocks=frozenset(KINDS[name] for name in settings.blocks),
@@ -49,7 +48,7 @@ def reader_of(
 
 def resolver_of(settings: WikiSettings, tables: Path) -> Resolver:
     """Build the resolver that finishes documents, once a run's ``tables`` hold all titles."""
-    wiki = _wiki(settings.site)
+    wiki = _wiki(settings.site, tuple(settings.namespaces))
     augmentation = Augmentation(
         lang=wiki.lang,
         min_characters=3 if wiki.trail else 2,
@@ -89,7 +88,7 @@ def missing_tables(name: str, lang: str) -> list[str]:
 
 
 @cache
-def _wiki(site: SiteInfo) -> Wiki:
+def _wiki(site: SiteInfo, reads: tuple[int, ...]) -> Wiki:
     """Build the wiki, once per process."""
     return wiki_of(
         name=site.wiki,
@@ -97,6 +96,7 @@ def _wiki(site: SiteInfo) -> Wiki:
         base=site.base,
         namespaces=site.namespaces,
         case_sensitive=site.case_sensitive,
+        reads=reads,
     )
 
 

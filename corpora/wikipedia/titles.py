@@ -19,6 +19,8 @@ from corpora.segmentation.language_tags import primary_language
 from corpora.system.parsing import JsonObject
 
 FILE, TEMPLATE, CATEGORY, MEDIA = 6, 10, 14, -2
+_CAPITALIZED = frozenset({-1, 2, 3, 8, 9})
+"""The namespaces whose titles begin with a capital in case-sensitive wikis, too."""
 
 PLAIN_TITLE = re.compile(r"[^\W_](?:[^\W_]|[,.()'’–-]| (?! ))*+(?<! )")
 """Matches a title in which at most the first letter needs normalising."""
@@ -65,6 +67,10 @@ class Wiki:
     namespaces: Mapping[str, int] = field(default_factory=dict)
     """The number of each namespace, by name or alias in lower case; without the articles' own,
     which has no name."""
+    names: Mapping[int, str] = field(default_factory=dict)
+    """The name of each namespace, as titles have it."""
+    reads: frozenset[int] = frozenset({0})
+    """The namespaces whose pages are read: links to them are mentions."""
     case_sensitive: bool = False
     """Whether ``abc`` and ``Abc`` are two titles."""
     trail: str = "a-z"
@@ -87,8 +93,16 @@ class Wiki:
         return target
 
     def title(self, raw: str) -> str:
-        """Normalize a title; the namespace stays in front."""
-        return self.upper(_spaced(raw))
+        """Normalize a title, and the name of a namespace in front of it."""
+        title = _spaced(raw)
+        prefix, colon, name = title.partition(":")
+        number = self.namespaces.get(prefix.strip(" ").lower(), 0) if colon else 0
+        if not number:
+            return self.upper(title)
+        name = name.strip(" ")
+        if number in _CAPITALIZED or not self.case_sensitive:
+            name = self.capitalized(name)
+        return f"{self.names.get(number, upper_first(prefix))}:{name}"
 
     def namespace(self, title: str) -> int:
         """Return the number of the namespace of a full title; articles are in 0."""
@@ -116,9 +130,7 @@ class Wiki:
             return Target("malformed", name, section, raw.strip())
         if name.startswith("../") or (name[0] == "/" and self.has_subpages):
             return Target("subpage", name, section, label)
-        if reason := self._elsewhere(name):
-            return Target(reason, name, section, label)
-        return Target("", self.upper(name), section, label)
+        return Target(self._elsewhere(name), self.title(name), section, label)
 
     def _with_colon(self, name: str, section: str, label: str) -> Target:
         """Parse a target after a leading colon.
@@ -129,10 +141,13 @@ class Wiki:
             return Target("malformed", name, section, label)
         reason = self._elsewhere(name)
         if reason in ("file", "category"):
-            reason = "namespace"
+            reason = self._of_namespace(self.namespace(name))
         if reason == "interlanguage":
             reason = "interwiki"
-        return Target(reason, self.upper(name), section, label)
+        return Target(reason, self.title(name), section, label)
+
+    def _of_namespace(self, number: int) -> str:
+        return "" if number in self.reads or not number else "namespace"
 
     def _elsewhere(self, name: str) -> str:
         prefix, colon, _ = name.partition(":")
@@ -141,7 +156,7 @@ class Wiki:
         prefix = prefix.strip().lower()
         number = self.namespaces.get(prefix)
         if number is not None:
-            return {FILE: "file", CATEGORY: "category"}.get(number, "namespace" if number else "")
+            return {FILE: "file", CATEGORY: "category"}.get(number) or self._of_namespace(number)
         tables = wikis()
         if prefix in tables["languages"]:
             return "interlanguage"
@@ -149,7 +164,11 @@ class Wiki:
 
     def upper(self, title: str) -> str:
         """Capitalize the first letter, unless the wiki is case-sensitive."""
-        if self.case_sensitive or title[:1].isupper():
+        return title if self.case_sensitive else self.capitalized(title)
+
+    def capitalized(self, title: str) -> str:
+        """Capitalize the first letter."""
+        if title[:1].isupper():
             return title
         if title[:1] == "i" and self.lang in _DOTTED:
             return f"İ{title[1:]}"
@@ -178,7 +197,7 @@ def pipe_trick(raw: str, wiki: Wiki) -> str:
     """Return what ``[[raw|]]`` shows: no namespace, no qualifier, nothing after a comma."""
     name = raw.strip().lstrip(":")
     prefix, colon, rest = name.partition(":")
-    if colon and wiki.target(f":{prefix}:x").reason in ("namespace", "interwiki"):
+    if colon and (wiki.namespace(name) or wiki.target(f":{prefix}:x").reason == "interwiki"):
         name = rest.strip()
     shown = without_qualifier(name)
     return shown if shown != name else name.partition(",")[0].strip()
@@ -294,6 +313,7 @@ def wiki_of(
     base: str = "",
     namespaces: Mapping[str, int] | None = None,
     case_sensitive: bool = False,
+    reads: Iterable[int] = (0,),
 ) -> Wiki:
     """Build a wiki from what its dump says, and what our tables have on it."""
     known = {name.lower(): number for name, number in (namespaces or {}).items() if name}
@@ -307,6 +327,8 @@ def wiki_of(
         lang=lang,
         base=base,
         namespaces=known,
+        names={number: name for name, number in (namespaces or {}).items()},
+        reads=frozenset(reads),
         case_sensitive=case_sensitive,
         trail="" if trails["none"] & set(codes) else f"a-z{own}",
         variants=next((tuple(variants[code]) for code in codes if code in variants), ()),

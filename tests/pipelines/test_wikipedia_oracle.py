@@ -80,6 +80,10 @@ class Wiki:
     redirects: dict[str, str]
     shows: frozenset[str]
     """Names of templates, lower-case, that show their parameters."""
+    reads: set[int]
+    """The namespaces whose pages are read."""
+    names: dict[int, str]
+    """The name of each namespace in titles."""
 
     def resolve(self, title: str) -> str:
         seen = set()
@@ -103,8 +107,15 @@ class Wiki:
         prefix = prefix.strip().lower()
         if prefix in self.namespaces:
             number = self.namespaces[prefix]
-            return None if has_colon and number == 6 else number
+            return None if number in (6, 14) and not has_colon else number
         return None if OTHER_WIKI.fullmatch(prefix) else 0
+
+    def title(self, target: str) -> str:
+        """Return the title of a page, with the name of its namespace."""
+        name = normal(target.strip().removeprefix(":"))
+        number = self.namespace(target)
+        rest = normal(name.partition(":")[2])
+        return f"{self.names[number]}:{rest}" if number else name
 
 
 def normal(target: str) -> str:
@@ -118,9 +129,7 @@ def normal(target: str) -> str:
 def read_dump(path: Path, namespaces: set[int]) -> Wiki:
     root = etree.fromstring(bz2.decompress(path.read_bytes()), etree.XMLParser(huge_tree=True))
     site = "{*}siteinfo/{*}"
-    names = {
-        (n.text or "").lower(): int(n.get("key")) for n in root.iterfind(f"{site}namespaces/*")
-    }
+    names = {int(n.get("key")): n.text or "" for n in root.iterfind(f"{site}namespaces/*")}
     pages, redirects = {}, {}
     for page in root.iterfind("{*}page"):
         title, model = page.findtext("{*}title"), page.findtext("{*}revision/{*}model")
@@ -133,9 +142,13 @@ def read_dump(path: Path, namespaces: set[int]) -> Wiki:
             pages[title] = page.findtext("{*}revision/{*}text") or ""
     return Wiki(
         name=root.findtext(f"{site}dbname"),
-        namespaces={english: number for number, english in ENGLISH.items()} | {"image": 6} | names,
+        namespaces={english: number for number, english in ENGLISH.items()}
+        | {"image": 6}
+        | {name.lower(): number for number, name in names.items()},
         pages=pages,
         redirects=redirects,
+        reads=namespaces,
+        names=names,
         shows=templates_that_show(root.get("{http://www.w3.org/XML/1998/namespace}lang")),
     )
 
@@ -166,10 +179,10 @@ def links(wiki: Wiki, code: mw.wikicode.Wikicode) -> Iterator[str]:
             if name in wiki.shows and "[[" in str(node):
                 raise LinkInShownTemplateError
         elif isinstance(node, mw.nodes.Wikilink):
-            namespace = wiki.namespace(str(node.title))
-            if namespace == 0:
-                yield normal(str(node.title).strip().removeprefix(":"))
-            if namespace != 14 and node.text is not None:
+            title = re.sub(r"\{{3}[^{}|]*\|([^{}]*)\}{3}", r"\1", str(node.title))  # the default
+            if wiki.namespace(title) in wiki.reads:
+                yield wiki.title(title)
+            if node.text is not None:
                 yield from links(wiki, node.text)
         else:
             for part in shown_parts(node):
@@ -215,7 +228,7 @@ CASES = {
         "aawiki-20260101-pages-meta-current.xml.bz2",
         namespaces=(*range(6), *range(8, 16)),
         n_left_out=0,
-        n_links=37,
+        n_links=133,
     ),
 }
 

@@ -520,3 +520,26 @@ def test_templates_are_expanded_without_being_asked_where_there_is_no_table(tmp_
 
     [document] = documents_of(tmp_path / "out")
     assert document.text == "Es ist 5 to 6 sq mi groß."
+
+
+def test_links_into_namespaces_that_are_read_are_mentions(tmp_path):
+    wiki = SmallWiki(
+        (
+            Page(1, "Korn", "Siehe [[kategorie:alles|x]][[:kategorie:alles|alles]], [[Mehl]]."),
+            Page(2, "Kategorie:Alles", "Von [[Korn]], [[:Category:neu|]].", namespace=14),
+            Page(3, "Kategorie:Neu", "Kategorie:Alles", namespace=14, is_redirect=True),
+            Page(4, "Mehl", "Kategorie:Neu", is_redirect=True),
+        )
+    )
+    (tmp_path / "dump.xml").write_text(wiki.dump(), "utf-8")
+    options = ("--augment", "off", "--namespaces")
+
+    assert run(tmp_path / "both", *options, 0, 14, input=tmp_path / "dump.xml") == 0
+    assert run(tmp_path / "articles", *options, 0, input=tmp_path / "dump.xml") == 0
+
+    alles = "kleinwiki:Kategorie:Alles"
+    named = {d.title: [m.entity for m in d.mentions] for d in documents_of(tmp_path / "both")}
+    assert named == {"Korn": [alles, alles], "Kategorie:Alles": ["kleinwiki:Korn", alles]}
+    [korn] = documents_of(tmp_path / "articles")
+    assert [m.entity for m in korn.mentions] == ["kleinwiki:Kategorie:Neu"]  # where Mehl leads
+    assert describe(tmp_path / "articles")["counters"]["links.namespace"] == 1

@@ -26,7 +26,8 @@ from corpora.wikipedia.reuse_links import as_written, find_finished
 from corpora.wikipedia.reuse_places import Earlier, Place, open_earlier
 from corpora.wikipedia.reuse_rows import PageRows, TakenRows
 from corpora.wikipedia.reuse_shards import ROWS, KeptShards
-from corpora.wikipedia.segments import hash_of
+from corpora.wikipedia.revisions import Revision
+from corpora.wikipedia.segments import Edge, Segment, hash_of
 from corpora.wikipedia.unmatched import Unmatched, build_unmatched
 
 FINGERPRINT = "f" * 64
@@ -52,7 +53,7 @@ def documents(pages):
         )
         scalars = {"id": f"w:{title}", "group": "w", "title": title, "text": text}
         counters = {"links": len(links), "none": 0}
-        hash = hash_of(title.encode())
+        hash = hash_of(xml_of(title))
         sentences = [(0, len(text))]
         rows.add(
             Article(scalars=scalars, text=page, sentences=sentences, hash=hash, counters=counters)
@@ -67,6 +68,19 @@ def resolver(folder, redirects, meanings=()):
     build_unmatched(folder / "unmatched", [titles])
     unmatched = Unmatched(folder / "unmatched")
     return Resolver("w", RedirectTable(folder), unmatched, Augmentation(lang="de"))
+
+
+def segment(name, hash=None):
+    """Make the XML of a page that ``documents`` makes a row of."""
+    page = Segment(Edge.OPENING, "byte 0")
+    page.add(xml_of(name), max_bytes=1000)
+    page.hash = hash or page.hash
+    return page
+
+
+def xml_of(name):
+    revision = "<id>1</id><timestamp>2026-01-01T00:00:00Z</timestamp><text/>"
+    return f"<page><title>{name}</title><revision>{revision}</revision></page>".encode()
 
 
 NAMES = st.sampled_from((*TITLES, "x", "y", "z", "w:x"))
@@ -163,16 +177,16 @@ def test_every_row_is_found_by_the_hash_of_its_page_and_no_other(finished, tmp_p
 
     earlier = Earlier(tmp_path / "old", FINGERPRINT, tmp_path / "kept")
 
-    hashes = [hash_of(f"P{number}".encode()) for number in range(13)]
-    places = [earlier.find(hash) for hash in hashes]
+    pages = [segment(f"P{number}") for number in range(13)]
+    places = [earlier.find(page) for page in pages]
     characters = len(" ".join(TITLES * 2))
     rows = [(0, row) for row in range(5)] + [(2, row) for row in range(8)]
     ids = [f"w:P{number}" for number in range(13)]
     assert places == [
-        Place(*row, characters, hash, id, None)
-        for row, hash, id in zip(rows, hashes, ids, strict=True)
+        Place(*row, characters, hash, id, None, Revision.of("2026-01-01T00:00:00Z", "1"), 0)
+        for row, hash, id in zip(rows, [page.hash for page in pages], ids, strict=True)
     ]
-    assert earlier.find(hash_of(b"P13")) is None
+    assert earlier.find(segment("P13")) is None
     assert earlier.damaged == set()
     assert (tmp_path / "kept" / earlier.name / "table" / "places").stat().st_size == 24 * 13
 
@@ -186,8 +200,8 @@ def test_equal_first_halves_of_hashes_are_distinguished(tmp_path):
 
     earlier = Earlier(tmp_path / "old", FINGERPRINT, tmp_path / "kept")
 
-    assert [earlier.find(hash).row for hash in hashes] == [0, 1, 2]
-    assert earlier.find("00" * 8 + "04" * 8) is None
+    assert [earlier.find(segment("P", hash)).row for hash in hashes] == [0, 1, 2]
+    assert earlier.find(segment("P", "00" * 8 + "04" * 8)) is None
 
 
 def test_rows_are_handed_over_in_the_order_of_the_dump(finished, tmp_path):
@@ -198,14 +212,14 @@ def test_rows_are_handed_over_in_the_order_of_the_dump(finished, tmp_path):
 
     for name in wanted:
         if isinstance(name, int):
-            rows.take(earlier.find(hash_of(f"P{name}".encode())))
+            rows.take(earlier.find(segment(f"P{name}")))
             continue
         rows.add(
             Article(
                 scalars={"id": name, "group": "w", "text": name},
                 text=PageText(name),
                 sentences=[],
-                hash=hash_of(name.encode()),
+                hash=hash_of(xml_of(name)),
                 counters={"links": 10, "new": 0},
             )
         )
@@ -242,7 +256,7 @@ def test_damaged_table_is_made_again(name, damage, finished, tmp_path):
     again = Earlier(tmp_path / "old", FINGERPRINT, tmp_path / "kept")
 
     assert {file.name: file.read_bytes() for file in table.iterdir()} == before
-    places = [again.find(hash_of(f"P{number}".encode())) for number in range(13)]
+    places = [again.find(segment(f"P{number}")) for number in range(13)]
     assert [place.id for place in places] == [f"w:P{number}" for number in range(13)]
     assert again.damaged == set()
 
@@ -265,7 +279,7 @@ def test_row_that_is_not_the_one_that_was_found_is_an_error(finished, tmp_path):
     make_earlier(tmp_path / "old", finished)
     earlier = Earlier(tmp_path / "old", FINGERPRINT, tmp_path / "kept")
     rows = PageRows("new.xml", earlier.name)
-    rows.take(earlier.find(hash_of(b"P7"))._replace(row=3))
+    rows.take(earlier.find(segment("P7"))._replace(row=3))
 
     with pytest.raises(DamagedDatasetError, match=r"kept: damaged.*Delete .*same command again"):
         TakenRows(tmp_path / "kept").fill(rows.batch())
@@ -278,8 +292,8 @@ def test_shard_with_other_rows_than_the_dataset_says_is_not_used(finished, tmp_p
 
     earlier = Earlier(tmp_path / "old", FINGERPRINT, tmp_path / "kept")
 
-    assert earlier.find(hash_of(b"P4")) is None
-    assert earlier.find(hash_of(b"P5"))[:2] == (2, 0)
+    assert earlier.find(segment("P4")) is None
+    assert earlier.find(segment("P5"))[:2] == (2, 0)
     assert earlier.damaged == {"reuse/shard-00000.arrow"}
 
 
@@ -290,7 +304,7 @@ def test_dataset_that_is_not_there_any_more_finds_nothing(fingerprint, finished,
 
     earlier = Earlier(tmp_path / "old", fingerprint, tmp_path / "kept")
 
-    assert earlier.find(hash_of(b"P0")) is None
+    assert earlier.find(segment("P0")) is None
     assert earlier.damaged == {"dataset.json"}
 
 
@@ -302,7 +316,7 @@ def kept(finished, tmp_path):
     """Keep the first shard, of five rows, in a run; returns the folder of what it kept."""
     make_earlier(tmp_path / "old", finished)
     earlier = Earlier(tmp_path / "old", FINGERPRINT, tmp_path / "run" / "carried")
-    assert earlier.find(hash_of(b"P0"))
+    assert earlier.find(segment("P0"))
     return tmp_path / "run" / "carried" / earlier.name
 
 
@@ -328,7 +342,7 @@ def test_of_a_run_in_a_bucket_the_shards_of_rows_are_brought_to_each_machine(fin
     run = tmp_path / "run" / "carried"
 
     earlier = Earlier(there.url, FINGERPRINT, run)
-    assert earlier.find(hash_of(b"P12"))
+    assert earlier.find(segment("P12"))
     brought = sorted(path.name for path in (tmp_path / "cache").rglob("shard-*.arrow"))
     assert brought == [f"shard-{number:05d}.arrow" for number in (0, 1, 2, 2)]  # all of the notes
     shutil.rmtree(run)  # as on another machine
@@ -348,7 +362,7 @@ def test_shard_is_copied_where_it_cannot_be_linked(finished, tmp_path, monkeypat
 
     monkeypatch.setattr(Path, "hardlink_to", refuse)
     earlier = Earlier(tmp_path / "old", FINGERPRINT, tmp_path)
-    earlier.find(hash_of(b"P12"))
+    earlier.find(segment("P12"))
     shutil.rmtree(tmp_path / "old")
 
     assert ids(KeptShards(tmp_path / earlier.name), 2, 7, 8) == ["w:P12"]
@@ -363,7 +377,7 @@ def test_disk_that_is_full_is_no_damage(finished, tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "hardlink_to", refuse)
     with pytest.raises(OSError, match="No space left"):
-        earlier.find(hash_of(b"P0"))
+        earlier.find(segment("P0"))
     assert earlier.damaged == set()
 
 
