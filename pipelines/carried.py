@@ -12,6 +12,7 @@ from corpora.runs.plan import InputFile, Unit
 from corpora.runs.work_directory import WorkDirectory
 from corpora.system.buckets import Bucket
 from corpora.system.staging import url_of
+from corpora.system.writing import appearing
 
 
 class Carrier:
@@ -59,10 +60,9 @@ def _copy(file: InputFile, carried: Path) -> Path:
     source, folder = Path(file.path), carried / file.sha256[:16]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / source.name
-    temporary = folder / f".tmp-{source.name}"
-    shutil.copyfile(source, temporary)
-    os.utime(temporary, ns=(file.changed, file.changed))
-    temporary.rename(path)
+    with appearing(path, is_durable=False) as temporary:
+        shutil.copyfile(source, temporary)
+        os.utime(temporary, ns=(file.changed, file.changed))
     return path
 
 

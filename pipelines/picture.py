@@ -39,7 +39,7 @@ def _graphs(phases: Sequence[Phase]) -> Iterator[tuple[str, Graph]]:
 
 def _steps(graph: Graph, run: Run) -> list[str]:
     """Return the names of the steps of a graph, in order."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         p = make_pipeline(InMemoryOptions(), folder=Path(folder))
     units = p | "units" >> beam.Create([Unit(0)], reshuffle=False)
     graph(units, run.settings, run)

@@ -187,7 +187,7 @@ def _draw(pipeline: Pipeline, options: CommonOptions) -> list[str]:
     import_module("pipelines.in_memory")  # first, for it loads only what graphs need of Beam
     from pipelines.picture import to_mermaid
 
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         if options.bucket:
             options = replace(options, output=Path(folder))
         is_new = not options.output.exists()

@@ -10,11 +10,15 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from corpora.reports import counted
 from corpora.system.arguments import SUMMARY, Summary, check, execute, option, parse
 from corpora.system.command_names import as_typed
 from corpora.system.staging import beside
+
+if TYPE_CHECKING:
+    from corpora.document import Document
 
 MANIFEST = "concordance.json"
 TABLE = "index.tsv"
@@ -54,16 +58,26 @@ class Options:
 
 def write(options: Options) -> Iterator[str | Summary]:
     """Write the pages; yields the messages to print."""
-    from corpora.concordance.collect import collect
-    from corpora.concordance.folder import open_documents, prepare, titles_of
-    from corpora.concordance.pages import make_pages, make_table
-    from corpora.registers.register import load_register, open_registers
-    from corpora.system.writing import write_json, write_text
+    from corpora.concordance.folder import open_documents
+    from corpora.system.folders import output_folder
 
     check(options)
     dataset, folder = open_documents(options.run)
     output = options.output or beside(folder / "concordance")
-    earlier = prepare(output, manifest=MANIFEST)
+    with output_folder(output, mark=MANIFEST):
+        yield from _write(options, dataset, folder, output=output)
+
+
+def _write(
+    options: Options, dataset: "Iterator[Document]", folder: Path, *, output: Path
+) -> Iterator[str | Summary]:
+    from corpora.concordance.collect import collect
+    from corpora.concordance.folder import earlier_pages, titles_of
+    from corpora.concordance.pages import make_pages, make_table
+    from corpora.registers.register import load_register, open_registers
+    from corpora.system.writing import write_json, write_text
+
+    earlier = earlier_pages(output, manifest=MANIFEST)
     register = None
     if options.register:
         register = open_registers(options.register)

@@ -6,7 +6,7 @@ from pathlib import Path
 from corpora.datasets.rows import document_from_row
 from corpora.datasets.shards import open_dataset
 from corpora.document import Document
-from corpora.errors import CorpusError, UsageError
+from corpora.errors import CorpusError
 from corpora.system.files import is_one_plain_name
 from corpora.system.parsing import read_json
 from corpora.system.writing import write_json
@@ -37,19 +37,14 @@ def titles_of(vocab: Path) -> Mapping[str, tuple[str, tuple[str, ...]]]:
     return found
 
 
-def prepare(output: Path, *, manifest: str) -> list[str]:
-    """Create the folder with its manifest; return the names of the pages of an earlier concordance.
+def earlier_pages(output: Path, *, manifest: str) -> list[str]:
+    """Return the names of the pages of an earlier concordance; without a manifest, write one.
 
-    They stay until there are new ones, which may take their names. After a full disk or a kill, the
-    manifest says that the folder is one of ours. Raises ``UsageError`` if the folder holds files
-    that no concordance wrote.
+    The pages stay until there are new ones, which may take their names. After a full disk or a
+    kill, the manifest says that the folder is one of ours.
     """
     if not (output / manifest).is_file():
-        output.mkdir(parents=True, exist_ok=True)
-        if any(output.iterdir()):
-            raise UsageError(f"--output {output}: holds something else. Choose a new folder.")
         write_json(output / manifest, {"pages": []})
-        return []
     pages = read_json(output / manifest)
     names = pages.get("pages", ()) if isinstance(pages, dict) else ()
     for name in names:

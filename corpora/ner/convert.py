@@ -10,8 +10,8 @@ also ids, documents and token starts.
 Formats of --to; those of annotation tools need a dataset of documents, and write a file for each:
 """
 
+import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +24,9 @@ from corpora.ner import exchange
 from corpora.reports import counted
 from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
 from corpora.system.files import check_new
+from corpora.system.folders import output_folder
 from corpora.system.staging import beside
+from corpora.system.writing import temporary_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -89,8 +91,10 @@ def convert(source: Path, form: str, output: Path) -> list[str]:
         return exports.write_hf(openers, output)
     write = exports.write_json if form == "json" else partial(exports.write_columns, form=form)
     lines = []
-    with tempfile.TemporaryDirectory(dir=output, prefix=".") as folder:
-        made = {output / f"{split}.{form}": Path(folder) / split for split in openers}
+    folder = temporary_path(output / form)
+    folder.mkdir()
+    try:
+        made = {output / f"{split}.{form}": folder / split for split in openers}
         for path, split in made.items():
             n, n_empty = write(openers[split.name], split)
             left_out = f"; left out, for they have no token: {n_empty:,}" if n_empty else ""
@@ -99,6 +103,8 @@ def convert(source: Path, form: str, output: Path) -> list[str]:
             check_new(path, split)
         for path, split in made.items():
             split.rename(path)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
     return lines
 
 
@@ -131,7 +137,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def lines() -> Iterator[str | Summary]:
         name = f"{source.resolve().name}-{options.to}"
         output = options.output or beside(source.with_name(name))
-        yield from convert(source, options.to, output)
+        with output_folder(output):
+            yield from convert(source, options.to, output)
         files = sorted(path.name for path in output.iterdir())
         yield Summary({"output": str(output), "to": options.to, "files": files})
 

@@ -517,7 +517,7 @@ def write_new(document: Document, form: str, path: Path) -> None:
 
     Raises ``UsageError`` if one of them exists with other bytes; a ``TypeSystem.xml`` stays.
     """
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         FORMS[form].write(document, Path(folder) / path.name)
         made = {path.with_name(one.name): one.read_bytes() for one in Path(folder).iterdir()}
     made = {one: data for one, data in made.items() if one.name != TYPES or not one.exists()}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from corpora.errors import UsageError
 from corpora.runs.journal import published_files
-from corpora.system.writing import write_text
+from corpora.system.writing import remove_leftovers, write_text
 
 _OF_TRAINING = frozenset({".json", ".jsonl", ".safetensors"})
 """The endings of files that only a training run writes beside its ``settings.json``."""
@@ -40,6 +40,7 @@ def write_named(path: Path, lines: Iterable[str]) -> None:
     if path.is_file():
         lines = _checked(path, lines)
     path.parent.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(path.parent, path.name)
     write_text(path, lines)
 
 

@@ -1,8 +1,6 @@
 """Datasets that no plan describes: of programs and pipelines of the user."""
 
-import re
 import shutil
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -16,7 +14,7 @@ from corpora.errors import CorpusError, UsageError
 from corpora.runs.plan import fingerprint_of, library_versions
 from corpora.runs.receipts import Accounting
 from corpora.system.buckets import is_url
-from corpora.system.writing import write_json, write_text
+from corpora.system.writing import remove_leftovers, temporary_path, write_json, write_text
 
 SHARD_CHARACTERS = 1 << 26
 """The number of characters after which another shard begins."""
@@ -34,20 +32,14 @@ def place(folder: Path | str) -> tuple[Path, Path]:
         )
     path = Path(folder).absolute()
     _check_new(path)
-    return path, path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    return path, temporary_path(path)
 
 
 def publish(unfinished: Path, folder: Path) -> None:
-    """Give a dataset that is complete its name; remove what attempts that failed left beside it.
-
-    An attempt that still works could not be published any more: ``folder`` is there now.
-    """
+    """Give a dataset that is complete its name; remove what attempts that failed left beside it."""
     _check_new(folder)
     unfinished.rename(folder)
-    left = re.compile(rf"\.{re.escape(folder.name)}\.[0-9a-f]{{32}}")
-    for path in folder.parent.iterdir():
-        if left.fullmatch(path.name):
-            shutil.rmtree(path, ignore_errors=True)
+    remove_leftovers(folder.parent, folder.name)
 
 
 def _check_new(folder: Path) -> None:

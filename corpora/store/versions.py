@@ -134,9 +134,16 @@ def hold(shelf: Path) -> Iterator[None]:
                 ready.rename(version)
         for left in [*shelf.glob(f"{_INCOMING}*"), *shelf.glob(f"{_REMOVED}*")]:
             take_away(left)
+            _forget_gone(shelf, left.name.removeprefix(_REMOVED))
         for left in filter(is_temporary, shelf.glob(".tmp-*")):
             left.unlink()
         yield
+
+
+def _forget_gone(shelf: Path, version: str) -> None:
+    """Take a version out of the history whose removal did not come to its end."""
+    if version in (names := history(shelf)) and not (shelf / version).exists():
+        write_json(shelf / HISTORY, [name for name in names if name != version])
 
 
 def _busy(folder: Path) -> str:

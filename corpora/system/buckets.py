@@ -9,7 +9,6 @@ import hashlib
 import os
 import re
 import time
-import uuid
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from corpora.errors import CorpusError, UsageError
 from corpora.system.threads import map_in_order
+from corpora.system.writing import appearing
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta, PutMode
@@ -170,19 +170,14 @@ class Bucket:
 
         Raises ``FileNotFoundError`` where there is none.
         """
-        temporary = path.with_name(f".tmp-{uuid.uuid4().hex}-{path.name}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with appearing(path, is_durable=False) as temporary:
 
-        def fetch() -> str:
-            with temporary.open("wb") as file:
-                return self._stream(name, file.write)
+            def fetch() -> str:
+                with temporary.open("wb") as file:
+                    return self._stream(name, file.write)
 
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            sha256 = self._again(name, fetch)
-            temporary.rename(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-        return sha256
+            return self._again(name, fetch)
 
     def sha256(self, name: str) -> str:
         """Hash an object; raises ``FileNotFoundError`` where there is none."""

@@ -1,7 +1,7 @@
-"""Atomic writing of files: temporary names, renaming, fsync, hard links.
+"""Atomic writing of files and folders: temporary names, renaming, fsync, hard links.
 
-A file appears under its name when it is complete. What ``write_text`` and ``write_json`` wrote is
-on the disk by then, and outlives a power cut; ``write_whole`` waits for the disk only if asked to.
+A file or folder appears under its name when it is complete. What was written is on the disk by
+then, and outlives a power cut, unless ``is_durable`` is False.
 """
 
 import errno
@@ -10,8 +10,11 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from corpora.system.files import take_away
 
 KEPT = 50
 """The number of characters at the end of a name that a temporary name has, which is longer."""
@@ -23,13 +26,14 @@ _NO_LINK = {
 
 
 def temporary_path(path: Path) -> Path:
-    """Make a unique name for a file until it is renamed.
+    """Make a unique name for a file until it is renamed; it begins with the id of this process.
 
     Files ``.tmp-*`` may be deleted when no run works. No other attempt has this name: a runner may
     try a unit again while the first attempt still works on another machine, where processes have
     the same numbers.
     """
-    return path.with_name(f".tmp-{uuid.uuid4().hex}-{path.name[-KEPT:]}")
+    unique = f"{os.getpid():08x}{uuid.uuid4().hex[8:]}"
+    return path.with_name(f".tmp-{unique}-{path.name[-KEPT:]}")
 
 
 def is_temporary(path: Path) -> bool:
@@ -37,19 +41,54 @@ def is_temporary(path: Path) -> bool:
     return bool(_TEMPORARY.fullmatch(path.name))
 
 
-def write_text(path: Path, lines: Iterable[str]) -> None:
-    """Write text in one atomic step: temporary name, fsync, rename; an error leaves no file."""
+def remove_leftovers(folder: Path, name: str = "") -> None:
+    """Remove what killed processes of this machine left in a folder, of a file's name or of all."""
+    for path in filter(is_temporary, folder.glob(".tmp-*")):
+        if path.name.endswith(name[-KEPT:]) and not _is_running(int(path.name[5:13], 16)):
+            take_away(path)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # of another user
+        return True
+    return True
+
+
+@contextmanager
+def appearing(path: Path, *, is_durable: bool = True) -> Iterator[Path]:
+    """Yield the path of a temporary file or folder, which becomes ``path`` when the block ends.
+
+    An error leaves nothing of it, and what was there before. A folder that is there is removed
+    before the new one gets its name; what killed processes left of the folder goes, too.
+    """
     temporary = temporary_path(path)
     try:
-        with temporary.open("x", encoding="utf-8", newline="\n") as file:
-            file.writelines(lines)
-            file.flush()
-            os.fsync(file.fileno())
+        yield temporary
+        is_folder = temporary.is_dir()
+        if is_durable:
+            for written in (temporary, *(temporary.rglob("*") if is_folder else ())):
+                (sync_folder if written.is_dir() else sync_file)(written)
+        if is_folder:
+            take_away(path)
         temporary.rename(path)
+        if is_folder:
+            sync_folder(path.parent)
+            remove_leftovers(path.parent, path.name)
     except BaseException as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            take_away(temporary)
         name_file(error, path, instead_of=temporary)
         raise
+
+
+def write_text(path: Path, lines: Iterable[str]) -> None:
+    """Write text in one atomic step."""
+    with appearing(path) as temporary, temporary.open("x", encoding="utf-8", newline="\n") as file:
+        file.writelines(lines)
 
 
 def write_json(path: Path, value: object) -> None:
@@ -58,26 +97,15 @@ def write_json(path: Path, value: object) -> None:
 
 
 def write_whole(path: Path, data: bytes, *, is_durable: bool = False) -> None:
-    """Write a file, which appears when it is complete; ``is_durable``: when it is on the disk."""
+    """Write bytes in one atomic step, into a folder that is made if it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name[-KEPT:]}.partial")
-    temporary.unlink(missing_ok=True)  # left by a process that was killed
-    try:
-        with temporary.open("xb") as file:
-            file.write(data)
-            if is_durable:
-                file.flush()
-                os.fsync(file.fileno())
-        temporary.rename(path)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        name_file(error, path, instead_of=temporary)
-        raise
+    with appearing(path, is_durable=is_durable) as temporary:
+        temporary.write_bytes(data)
 
 
 def name_file(error: BaseException, path: Path, *, instead_of: Path) -> None:
     """Let an ``OSError`` name a file where it names none (a full disk), or its temporary one."""
-    if isinstance(error, OSError) and error.filename in {None, str(instead_of)}:
+    if isinstance(error, OSError) and error.errno and error.filename in {None, str(instead_of)}:
         error.filename = str(path)
 
 

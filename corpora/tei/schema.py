@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from corpora.errors import CorpusError, UsageError
 from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
 from corpora.system.files import home
+from corpora.system.writing import appearing, remove_leftovers
 from corpora.tei.xml import XmlError
 
 if TYPE_CHECKING:
@@ -98,13 +99,10 @@ def fetch(options: Options) -> Iterator[str | Summary]:
         ) from error
     digest = _verified(data, options, url)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.partial")
-    temporary.write_bytes(data)
-    try:
+    remove_leftovers(path.parent, path.name)
+    with appearing(path) as temporary:
+        temporary.write_bytes(data)
         _compile(temporary, _parser(temporary))
-        temporary.rename(path)
-    finally:
-        temporary.unlink(missing_ok=True)
     yield f"{path}: TEI P5 {options.version}, {len(data):,} bytes, SHA-256 {digest}"
     about = {"output": str(path), "version": options.version, "bytes": len(data)}
     yield Summary(about | {"sha256": digest})

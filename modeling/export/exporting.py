@@ -11,7 +11,7 @@ from torch import nn
 
 from corpora.entities.exports import tokenizer_vocabulary
 from corpora.system.arguments import Summary
-from corpora.system.writing import write_json
+from corpora.system.writing import appearing, write_json
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError
 from modeling.data.tagger_inputs import GAZETTEER
@@ -47,7 +47,6 @@ from modeling.taggers.folders import (
     open_tokenizer,
 )
 from modeling.tagging_config import FinetuneConfig
-from modeling.training.checkpoints import appearing
 from modeling.training.records import Manifest
 from modeling.training.run_folder import versions
 from modeling.training.sources import ENTITIES, read_names
@@ -265,7 +264,7 @@ def _write_archive(options: "Options") -> Iterator[str]:
         files, who = _files_of_encoder(folder), "Encoder"
         code = usage.ARCHIVED_ENCODER.format(path=f"{options.title}.onoma")
         card = _card_of_encoder(folder, read_pretrained(folder).build(), code, "onoma")
-    with tempfile.TemporaryDirectory() as temporary:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
         write_card(card, options, Path(temporary))
         pack({**files, FILE: Path(temporary) / FILE}, archive)
     yield f"made {archive} ({archive.stat().st_size:,} bytes)"

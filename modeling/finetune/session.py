@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 import torch
 
 from corpora.reports import counted
-from corpora.system.writing import write_json
+from corpora.system.writing import appearing, write_json
 from modeling.data.predictions import Tagged
 from modeling.finetune.continuing import Begun
 from modeling.finetune.data import NerData, TrialData, check_sentences, looked_up
@@ -30,7 +30,7 @@ from modeling.taggers.entities import open_entities
 from modeling.taggers.folders import Base
 from modeling.taggers.tagger import TEMPERATURE_BOUNDS, calibrate, tag
 from modeling.tagging_config import FinetuneConfig
-from modeling.training.checkpoints import Checkpoint, appearing, load_weights, newest
+from modeling.training.checkpoints import Checkpoint, load_weights, newest
 from modeling.training.core import Core, Progress
 from modeling.training.loop import Conditions, train
 from modeling.training.metrics import Line, Window

@@ -17,6 +17,7 @@ from corpora.reports import counted
 from corpora.runs.dataset_inputs import check_shared, find_documents, find_shards
 from corpora.runs.named_files import write_named
 from corpora.system.arguments import Summary
+from corpora.system.folders import output_folder
 from corpora.system.parsing import read_json
 from modeling.huggingface.hub import local_folder
 from modeling.link.candidates import Known
@@ -40,7 +41,11 @@ if TYPE_CHECKING:
 
 def train(options: "TrainOptions") -> Iterator[str | Summary]:
     """Train a linker, and yield lines on what it learned from."""
-    _check_output(options.output, first="linker.json")
+    with output_folder(options.output, mark="linker.json"):
+        yield from _train(options)
+
+
+def _train(options: "TrainOptions") -> Iterator[str | Summary]:
     records, hashes, styles = _read(options.documents, with_text=options.encoder is not None)
     register = read_register(options.register, records, space=options.space)
     settings: dict[str, object] = {
@@ -78,22 +83,13 @@ def train(options: "TrainOptions") -> Iterator[str | Summary]:
     yield Summary(about | {"register": len(register), "threshold": linker.threshold})
 
 
-def _check_output(folder: Path, *, first: str, others: str = "*") -> None:
-    """Raise ``UsageError`` unless a folder is new, or was made by the same command.
-
-    ``first`` is the file that the command writes first. Without it, the folder holds nothing that
-    matches ``others``.
-    """
-    if folder.is_dir() and ((folder / first).is_file() or not any(folder.glob(others))):
-        return
-    if folder.exists():
-        what = "holds something else" if folder.is_dir() else "is no folder"
-        raise UsageError(f"--output {folder}: {what}. Choose a new folder.")
-
-
 def evaluate(options: "EvaluateOptions") -> Iterator[str | Summary]:
     """Evaluate a linker by cross-validation or on ``--test``, and write the report."""
-    _check_output(options.output, first="names.tsv", others="report.*")
+    with output_folder(options.output, mark="names.tsv", others="report.*"):
+        yield from _evaluate(options)
+
+
+def _evaluate(options: "EvaluateOptions") -> Iterator[str | Summary]:
     with_text = options.encoder is not None
     records, *_ = _read(options.documents, with_text=with_text)
     register = read_register(options.register, records, space=options.space)
@@ -226,7 +222,11 @@ def apply(options: "ApplyOptions") -> Iterator[str | Summary]:
 
 def index(options: "IndexOptions") -> Iterator[str | Summary]:
     """Write the forms of an entity vocabulary into files that are memory-mapped."""
-    _check_output(options.output, first="names.bin")
+    with output_folder(options.output, mark="names.bin"):
+        yield from _index(options)
+
+
+def _index(options: "IndexOptions") -> Iterator[str | Summary]:
     n = write_lookup(options.output, pairs_of(options.vocabulary))
     yield f"made  {options.output} ({counted(n, 'entity')})"
     yield f"next  python -m modeling.link train DOCUMENTS --vocabulary {options.output} --output …"

@@ -184,7 +184,7 @@ def list_candidates(options: "Options", tagger: "Tagger | None") -> Summary:
             f'{attribute}="{value}" and so on; --reference says another way: '
             "'ref=#{}', with {} for the id."
         )
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         n = write_candidates(Path(folder) / "list", rows)
         write_new(path, (Path(folder) / "list").read_bytes())
     write_json(model_file(path), asdict(model))

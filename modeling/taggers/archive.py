@@ -18,6 +18,7 @@ from typing import IO, Final
 from corpora.errors import CorpusError
 from corpora.system.files import is_plain
 from corpora.system.parsing import parse_json
+from corpora.system.writing import appearing, remove_leftovers
 
 CHECKSUMS: Final = "checksums.json"
 VERSION: Final = 1
@@ -34,26 +35,21 @@ class ArchiveError(CorpusError):
 
 def pack(files: Mapping[str, Path], archive: Path) -> None:
     """Write files into an archive under the given names; it appears when it is complete."""
-    temporary = archive.with_name(f".{archive.name}.partial")
     archive.parent.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(archive.parent, archive.name)
     hashes = {}
-    try:
-        temporary.unlink(missing_ok=True)  # left by a process that was killed
-        with zipfile.ZipFile(temporary, "x", zipfile.ZIP_STORED) as made:
-            for name in sorted(files):
-                _check_name(name, where=archive)
-                if name == CHECKSUMS:
-                    raise ArchiveError(f"{files[name]}: an archive has its own. Take it away.")
-                hashes[name] = _copy_in(made, name, files[name])
-            listed = {"version": VERSION, "sha256": hashes}
-            text = json.dumps(listed, indent=1, sort_keys=True) + "\n"
-            made.writestr(_entry(CHECKSUMS), text)
-        temporary.rename(archive)
-    except OSError as error:
-        error.filename = error.filename or str(archive)  # a write that fails names no file
-        raise
-    finally:
-        temporary.unlink(missing_ok=True)
+    with (
+        appearing(archive, is_durable=False) as temporary,
+        zipfile.ZipFile(temporary, "x", zipfile.ZIP_STORED) as made,
+    ):
+        for name in sorted(files):
+            _check_name(name, where=archive)
+            if name == CHECKSUMS:
+                raise ArchiveError(f"{files[name]}: an archive has its own. Take it away.")
+            hashes[name] = _copy_in(made, name, files[name])
+        listed = {"version": VERSION, "sha256": hashes}
+        text = json.dumps(listed, indent=1, sort_keys=True) + "\n"
+        made.writestr(_entry(CHECKSUMS), text)
 
 
 def files_in(folder: Path) -> dict[str, Path]:

@@ -10,7 +10,6 @@ import logging
 import re
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +20,9 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from corpora.errors import CorpusError
-from corpora.system.files import is_plain, sha256_of, take_away
+from corpora.system.files import is_plain, sha256_of
 from corpora.system.parsing import read_json
-from corpora.system.writing import sync_file, sync_folder, write_json
+from corpora.system.writing import appearing, remove_leftovers, write_json
 from modeling.models.weights import WeightsError, write_tensors
 
 log = logging.getLogger(__name__)
@@ -77,22 +76,6 @@ def write_checkpoint(
     return Checkpoint(final, step)
 
 
-@contextmanager
-def appearing(folder: Path) -> Iterator[Path]:
-    """Yield a temporary folder to fill, which replaces ``folder`` when all is on the disk."""
-    temporary = folder.with_name(f".{folder.name}.partial")
-    take_away(temporary)  # left by a process that was killed
-    try:
-        yield temporary
-        for path in (temporary, *temporary.rglob("*")):
-            (sync_folder if path.is_dir() else sync_file)(path)
-        shutil.rmtree(folder, ignore_errors=True)
-        temporary.rename(folder)
-        sync_folder(folder.parent)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
 def load_tensors(path: Path, device: torch.device) -> dict[str, Tensor]:
     """Read safetensors; ``CorpusError`` where the file is missing or damaged."""
     try:
@@ -134,8 +117,7 @@ def prune(folder: Path, *, written: int, keep: int, keep_every: int = 0) -> None
     for step, path in steps[max(keep, 1) :]:
         if not keep_every or step % keep_every:
             shutil.rmtree(path)
-    for path in folder.glob(".step-*.partial"):
-        shutil.rmtree(path)
+    remove_leftovers(folder)
 
 
 def _checkpoints(folder: Path) -> Iterator[tuple[int, Path]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from torch import Tensor, nn
 
 from corpora.errors import CorpusError
-from corpora.system.writing import sync_file
+from corpora.system.writing import appearing
 from modeling.models.weights import write_tensors
 from modeling.training.checkpoints import (
     Checkpoint,
@@ -95,10 +95,8 @@ class Core:
 
     def keep_best(self) -> None:
         """Save the current weights as the best."""
-        temporary = self.folder.best.with_name(".best.partial")
-        write_tensors(temporary, weights_of(self.model))
-        sync_file(temporary)
-        temporary.rename(self.folder.best)
+        with appearing(self.folder.best) as temporary:
+            write_tensors(temporary, weights_of(self.model))
 
     def take_best(self) -> None:
         """Load the weights that ``keep_best`` saved."""

@@ -23,7 +23,7 @@ from corpora import __version__
 from corpora.errors import CorpusError
 from corpora.system.files import locked, sha256_of
 from corpora.system.parsing import parse_json, read_json
-from corpora.system.writing import write_json
+from corpora.system.writing import remove_leftovers, write_json
 from modeling.config import Config, ConfigError
 from modeling.training.records import Manifest, ModelIdentity
 
@@ -63,6 +63,7 @@ class RunFolder:
             )
 
         with locked(self.path / ".lock", busy=busy, take=fcntl.lockf):
+            remove_leftovers(self.path)
             yield
 
     def check_place(self) -> None:

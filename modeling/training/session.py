@@ -13,7 +13,7 @@ import torch
 
 from corpora.errors import CorpusError
 from corpora.system.parsing import read_json
-from corpora.system.writing import sync_file, write_json
+from corpora.system.writing import appearing, sync_file, write_json
 from modeling.command import Termination
 from modeling.config import ConfigError, PretrainConfig
 from modeling.data.batch import Batch
@@ -21,7 +21,7 @@ from modeling.models.costs import batch_flops, count_parameters
 from modeling.models.pretraining import CONFIG_FILE, PretrainingModel
 from modeling.models.weights import WeightsError, write_tensors
 from modeling.training.centering import center_states
-from modeling.training.checkpoints import Checkpoint, appearing, load_tensors, newest, weights_of
+from modeling.training.checkpoints import Checkpoint, load_tensors, newest, weights_of
 from modeling.training.core import Core, Progress
 from modeling.training.feeding import Feed
 from modeling.training.jobs import Job, check_examples, check_job, settings_of, take_weights

@@ -78,7 +78,9 @@ class KeepTokenizer(Merge[Counts]):
         work = self.work
         into = work.tables / TOKENIZER
         into.mkdir(exist_ok=True)
-        with TemporaryDirectory(dir=work.folder) as folder:  # files from a bucket lie apart
+        with TemporaryDirectory(
+            dir=work.folder, ignore_cleanup_errors=True
+        ) as folder:  # files from a bucket lie apart
             for file in self.files:
                 (Path(folder) / Path(file.path).name).write_bytes(file.read())
             tokenizer = Tokenizer.open(Path(folder) / self.opened, cased=self.cased)

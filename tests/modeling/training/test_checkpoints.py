@@ -5,9 +5,9 @@ import pytest
 import torch
 from torch import nn
 
+from corpora.system.writing import appearing
 from modeling.models.weights import WeightsError
 from modeling.training.checkpoints import (
-    appearing,
     load_weights,
     newest,
     prune,
@@ -79,7 +79,7 @@ def test_a_damaged_one_is_skipped_with_a_warning(folder, caplog, damage):
 
 
 def test_a_half_written_one_is_not_seen_and_is_removed(folder):
-    half = folder / ".step-000025.partial"
+    half = folder / f".tmp-7fffffff{'0' * 24}-step-000025"  # no process has this id
     half.mkdir()
     (half / "model.safetensors").write_bytes(b"x")
 

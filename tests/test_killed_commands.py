@@ -1,0 +1,129 @@
+"""Commands without a folder of their own for work: killed at any file operation, they resume."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from corpora.errors import FolderInUseError, UsageError
+from corpora.system.folders import output_folder
+from corpora.system.writing import appearing, remove_leftovers, temporary_path
+from tests.modeling.link.samples import letters
+from tests.modeling.test_predict_documents import write_documents
+from tests.processes import PYTHONPATH
+
+ROOT = Path(__file__).resolve().parents[1]
+# Runs a command undisturbed, then killed at every so many file operations and run again; prints
+# how often it was killed.
+DRIVER = """
+import importlib, shutil, signal, sys
+from pathlib import Path
+from tests.file_operations import killed_at
+from tests.killing import in_a_child
+
+module, step, folder, *argv = sys.argv[1:]
+main, output = importlib.import_module(module).main, Path(folder) / "out"
+counter, log = Path(folder) / "counter", Path(folder) / "log"
+
+def run(number):
+    def do():
+        with killed_at(number, Path(folder) / "out", counter=counter):
+            return main([*argv, "--output", str(output)])
+    counter.write_bytes(b"")
+    return in_a_child(do, log=log)
+
+def files():
+    return {p.relative_to(output).as_posix(): p.read_bytes() for p in output.rglob("*")}
+
+assert run(1 << 60) == 0, log.read_text()
+expected, number, n_kills = files(), 1, 0
+while True:
+    shutil.rmtree(output)
+    if run(number) != -signal.SIGKILL:
+        break
+    number, n_kills = number + int(step), n_kills + 1
+    assert run(1 << 60) == 0, log.read_text()
+    assert files() == expected, (number, files().keys() ^ expected.keys())
+print(n_kills)
+"""
+
+
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("letters") / "documents"
+    write_documents(folder, letters(12))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("module", "step", "command"),
+    [
+        ("corpora.concordance.__main__", 3, "{documents}"),
+        ("corpora.ner.convert", 3, "{documents} --to brat"),
+        ("modeling.link.__main__", 5, "train {documents} --max-wrong 0.1"),
+        ("modeling.link.__main__", 6, "evaluate {documents} --folds 2 --replicates 10"),
+    ],
+    ids=["concordance", "convert", "link-train", "link-evaluate"],
+)
+def test_the_same_command_ends_in_the_same_files_after_a_kill(
+    module, step, command, documents, tmp_path
+):
+    argv = command.format(documents=documents).split()
+
+    done = subprocess.run(
+        [sys.executable, "-c", DRIVER, module, str(step), str(tmp_path), *argv],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": PYTHONPATH, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= 3
+
+
+def test_two_commands_do_not_write_one_folder_at_once(tmp_path):
+    with (
+        output_folder(tmp_path / "out"),
+        pytest.raises(FolderInUseError, match="another command"),
+        output_folder(tmp_path / "out"),
+    ):
+        pass
+
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_something_else_stays_as_it_is(tmp_path):
+    (tmp_path / "mine").touch()
+
+    with pytest.raises(UsageError, match="something else"), output_folder(tmp_path, mark="a.json"):
+        pass
+
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_only_what_killed_processes_left_is_removed(tmp_path):
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    left, works = (temporary_path(tmp_path / "a.txt") for _ in range(2))
+    left = left.with_name(f".tmp-{ended.pid:08x}{left.name[13:]}")
+    for path in (left, works, tmp_path / ".tmp-mine"):
+        path.touch()
+
+    remove_leftovers(tmp_path, "a.txt")
+
+    assert {path.name for path in tmp_path.iterdir()} == {works.name, ".tmp-mine"}
+
+
+def test_a_folder_appears_when_it_is_complete_and_replaces_an_earlier_one(tmp_path):
+    for text in ("old", "new"):
+        with appearing(tmp_path / "made") as folder:
+            folder.mkdir()
+            (folder / text).write_text(text)
+            assert not (tmp_path / "made" / "new").exists()
+
+    assert [path.name for path in (tmp_path / "made").iterdir()] == ["new"]
+    assert [path.name for path in tmp_path.iterdir()] == ["made"]
