@@ -256,6 +256,7 @@ def _value(kind: object, value: object, *, where: str, base: Path) -> object:
     if kind is str and isinstance(value, str):
         return value
     if kind in {Path, Path | None} and isinstance(value, str) and value:
+        _check_here(value, where)
         path = base / os.path.expanduser(value)  # noqa: PTH111 - Path's raises RuntimeError
         return Path(os.path.normpath(path))  # not resolved: a store may be a symlink
     if kind == Options and isinstance(value, list) and all(isinstance(one, str) for one in value):
@@ -263,6 +264,15 @@ def _value(kind: object, value: object, *, where: str, base: Path) -> object:
     if kind == Mapping[str, str] and isinstance(value, dict):
         return {name: _variable(name, one, where=where) for name, one in value.items()}
     raise SettingsError(f"{where} = {value!r}: must be {_EXPECTED.get(kind, 'a string')}.")
+
+
+def _check_here(path: str, where: str) -> None:
+    if "://" in path:
+        raise SettingsError(
+            f"{where} = {path!r}: is in a bucket, and these DAGs work in folders. Mount the bucket "
+            "and name its folder, or run the commands (onoma wikipedia --output s3://…) in DAGs of "
+            "your own."
+        )
 
 
 def _variable(name: str, value: object, *, where: str) -> str:
@@ -322,6 +332,9 @@ def _check(settings: Settings, path: Path) -> None:
             _check_named(
                 model.edition, settings.editions, f"{path}: [[model]] {model.name}: edition"
             )
+    for edition in settings.editions.values():
+        for pattern in edition.input:
+            _check_here(pattern, f"{path}: [[edition]] {edition.name}: input")
     for news in settings.news.values():
         if news.wiki:
             _check_named(news.wiki, settings.wikis, f"{path}: [[news]] {news.name}: wiki")

@@ -94,6 +94,8 @@ def test_steps_of_a_project_may_stand_in_the_same_file(folder):
         ("[[wiki]]", "[[wikis]]", "and the tables [[wiki]], [[news]], [[edition]], [[model]]."),
         ('name = "dawiki"', 'name = "dawiki"\nkeep = 3', "Settings of the whole file stand above"),
         ('name = "dawiki"', 'name = "dawiki"\nkeep = 3', "[[wiki]] dawiki: keep is no setting"),
+        ('store = "../store"', 'store = "s3://corpora/store"', "is in a bucket, and these DAGs"),
+        ('input = ["letters/*.xml"]', 'input = ["gs://b/*.xml"]', "is in a bucket"),
         ('work = "work"', 'work = ""', "must be the path of a file or folder"),
         ('work = "work"', 'work = "wo\\u0000rk"', "holds the character NUL"),
         ('contact = "me@example.org"', 'contact = ""', "contact is empty"),
