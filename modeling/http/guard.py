@@ -8,15 +8,20 @@ for a browser that opens an address, with a status that gives the reason: 400, 4
 
 import asyncio
 import json
+import logging
+import re
 import secrets
 import time
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from html import escape
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
+from starlette.datastructures import Headers as RequestHeaders
 from starlette.requests import HTTPConnection
 
 from corpora.reports import html_page
@@ -25,6 +30,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 Headers = list[tuple[bytes, bytes]]
+access = logging.getLogger("modeling.http.access")
+"""The log of requests, a message each, at the level INFO."""
 
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 ANY: Final = "*"
@@ -35,6 +42,10 @@ _NOT_ADMITTED: Final = (
     "The token is missing or wrong: open the address as it was printed. A program that was started "
     "again prints another."
 )
+_BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+"""The upper bounds of the histogram of seconds."""
+_HOST: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^][:/?#@\s]+))(?::\d*)?")
+_REQUEST_ID: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _CLOSE: Final = (b"connection", b"close")
 _PREFLIGHT_AGE: Final = b"600"  # seconds for which a browser may cache the answer to a preflight
 
@@ -54,7 +65,8 @@ class Rules:
     """The token that each request must have: as ``Authorization: Bearer``, as ``?token=``, or in
     the cookie that the server sets after ``?token=``. None: no token is needed."""
     open_paths: Collection[str] = ()
-    """Paths that need no token and are answered even beyond ``max_requests``, for monitoring."""
+    """Paths that need no token and are answered whatever the Host, and even beyond
+    ``max_requests``: for monitoring, whose probes address a machine by its number."""
     max_body: int = 8_000_000
     """Limit on the bytes of one body."""
     max_bodies: int = 64_000_000
@@ -88,12 +100,14 @@ class _NotTaken(Exception):  # noqa: N818 - nobody sees it
 
 
 class Guard:
-    """The middleware, which also counts answers by status and adds up their seconds."""
+    """The middleware, which also counts answers by status and by seconds, and logs them."""
 
     def __init__(self, app: "ASGIApp", rules: Rules) -> None:
         self.app, self.rules = app, rules
         self.counts: Counter[int] = Counter()
         self.seconds = 0.0
+        self.n_by_seconds = [0] * (len(_BOUNDS) + 1)
+        """Requests by the first bound that their seconds do not exceed; last, all others."""
         self.n_requests = 0
         """Requests that are being read or answered."""
         self.n_bytes = 0
@@ -106,6 +120,9 @@ class Guard:
                 await self.app(scope, receive, send)
             return
         began, answer = time.monotonic(), _Answer(self, send)
+        given = HTTPConnection(scope).headers.get("x-request-id", "")
+        request_id = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+        answer.headers = [(b"x-request-id", request_id.encode())]
         self.n_requests += 1
         try:
             await self._admit(scope, receive, answer)
@@ -117,19 +134,42 @@ class Guard:
         finally:
             self.n_requests -= 1
             self.n_bytes -= answer.n_bytes
-            self.seconds += time.monotonic() - began
+            self._record(scope, answer, seconds=time.monotonic() - began, request_id=request_id)
+
+    def _record(
+        self, scope: "Scope", answer: "_Answer", *, seconds: float, request_id: str
+    ) -> None:
+        """Add a request to the histogram, and log it."""
+        self.seconds += seconds
+        self.n_by_seconds[bisect_left(_BOUNDS, seconds)] += 1
+        fields = {
+            "id": request_id,
+            "client": (scope.get("client") or ("",))[0],
+            "method": scope["method"],
+            "path": quote(scope["path"]),
+            "status": answer.status,
+            "seconds": round(seconds, 4),
+            "bytes": answer.n_bytes,
+        }
+        access.info("%s", json.dumps(fields))
+
+    def histogram(self) -> dict[str, int]:
+        """Return how many requests took at most so many seconds, for each bound and ``+Inf``."""
+        bounds = [*map(str, _BOUNDS), "+Inf"]
+        return dict(zip(bounds, accumulate(self.n_by_seconds), strict=True))
 
     async def _admit(self, scope: "Scope", receive: "Receive", answer: "_Answer") -> None:
         asked = HTTPConnection(scope)
         headers, host = asked.headers, asked.headers.get("host", "")
-        self._check_host(host)
+        is_open = scope["path"] in self.rules.open_paths
+        if not is_open:
+            self._check_host(headers)
         if len(scope["path"]) > _MAX_PATH:
             raise Refused(414, f"The path is longer than {_MAX_PATH:,} characters.")
-        answer.headers = self._check_origin(headers.get("origin", ""), host=host)
+        answer.headers += self._check_origin(headers, host=host)
         if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
             raise Refused(204, "", headers=_preflight(headers))
         self._check_token(asked)
-        is_open = scope["path"] in self.rules.open_paths
         if self.n_requests > self.rules.max_requests and not is_open:
             raise Busy(f"{self.rules.max_requests} requests are being answered.")
         body = await self._read(headers, receive, answer)
@@ -163,19 +203,26 @@ class Guard:
         finally:
             watcher.cancel()
 
-    def _check_host(self, host: str) -> None:
+    def _check_host(self, headers: RequestHeaders) -> None:
+        hosts = headers.getlist("host")
+        host = ", ".join(hosts)
         name = host_name(host)
-        if name not in LOOPBACK and name not in self.rules.hosts and ANY not in self.rules.hosts:
+        known = {*LOOPBACK, *self.rules.hosts}
+        if len(hosts) > 1 or not (name in known or ANY in self.rules.hosts):
             raise Refused(421, f"Host {host!r}: not a name of this server (--allow-host adds one).")
 
-    def _check_origin(self, origin: str, *, host: str) -> Headers:
+    def _check_origin(self, headers: RequestHeaders, *, host: str) -> Headers:
         """Return the headers that let a page of another origin read the answer (CORS).
 
         None are returned without an origin, or for a page of this server. Raises ``Refused`` (403)
-        for an origin that is not allowed.
+        for an origin that is not allowed, and for several.
         """
+        origins = headers.getlist("origin")
+        origin = ", ".join(origins)
         if not origin:
             return []
+        if len(origins) > 1:
+            raise Refused(403, f"Origin {origin!r}: a request has one.")
         scheme, _, netloc = origin.partition("://")
         if scheme in {"http", "https"} and netloc == host:
             return []
@@ -213,6 +260,8 @@ class Guard:
         ``Busy`` where the bodies of all requests are too large together.
         """
         rules, length = self.rules, headers.get("content-length", "0")
+        if "content-length" in headers and "transfer-encoding" in headers:
+            raise Refused(400, "Content-Length and Transfer-Encoding: send one of them.")
         if headers.get("content-encoding", "identity") != "identity":
             raise Refused(415, "Packed bodies are not read: leave Content-Encoding out.")
         too_large = Refused(413, f"The body is larger than {rules.max_body:,} bytes.")
@@ -247,13 +296,16 @@ class _Answer:
         self.guard, self.send = guard, send
         self.headers: Headers = []
         self.is_begun = False
+        self.status = 0
+        """The status of the answer; 0 as long as there is none."""
         self.n_bytes = 0
         """Bytes of the request's body that are in memory."""
 
     async def __call__(self, message: "Message") -> None:
         if message["type"] == "http.response.start":
             self.is_begun = True
-            self.guard.counts[message["status"]] += 1
+            self.status = message["status"]
+            self.guard.counts[self.status] += 1
             message["headers"] = [*message.get("headers", ()), *self.headers]
         try:
             async with asyncio.timeout(self.guard.rules.send_seconds):
@@ -294,11 +346,12 @@ def _replay(body: bytes, gone: asyncio.Event) -> "Receive":
 
 
 def host_name(host: str) -> str:
-    """Return the host name in a Host header, in lower case, without port and brackets."""
-    try:
-        return urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return ""
+    """Return the host name in a Host header, in lower case, without port and brackets.
+
+    It is empty for what is no host with at most a port.
+    """
+    match = _HOST.fullmatch(host)
+    return (match[1] or match[2]).lower() if match else ""
 
 
 def new_token() -> str:

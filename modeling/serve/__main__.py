@@ -109,6 +109,11 @@ class Options:
         help="file with a token that requests must send as Authorization: Bearer (default: no "
         "token)",
     )
+    access_log: bool = option(
+        False,  # noqa: FBT003
+        group=_WHO,
+        help="write a line of JSON for each request to standard output: id, client, path, status",
+    )
     max_body: int = option(
         8_000_000,
         at_least=1,

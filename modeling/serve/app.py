@@ -1,7 +1,7 @@
 """The ASGI application: the routes of all protocols, health, counters, and answers to errors."""
 
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -130,14 +130,32 @@ def _add_counters(app: FastAPI, service: Service, guard: Guard) -> None:
 
 
 def _metrics(service: Service, guard: Guard, seconds: float) -> Iterator[str]:
-    yield f"onoma_uptime_seconds {seconds:.3f}\n"
-    for status, n in guard.counts.items():
-        yield f'onoma_requests_total{{status="{status}"}} {n}\n'
-    yield f"onoma_requests_seconds_total {guard.seconds:.3f}\n"
-    yield f"onoma_requests_now {guard.n_requests}\n"
-    yield f"onoma_body_bytes_now {guard.n_bytes}\n"
-    for name, batcher in service.models.loaded.items():
-        label = f'{{model="{name}"}}'
-        yield f"onoma_sentences_waiting{label} {batcher.n_waiting}\n"
-        for counter in ("batches", "sentences", "failures"):
-            yield f"onoma_{counter}_total{label} {batcher.counts[counter]}\n"
+    """Yield the lines of the text format of Prometheus."""
+    yield from _samples("uptime_seconds", "gauge", {"": seconds}, about="Seconds since the start.")
+    by_status = {f'{{status="{status}"}}': n for status, n in guard.counts.items()}
+    yield from _samples("requests_total", "counter", by_status, about="Answers by status.")
+    name, bounds = "request_seconds", guard.histogram()
+    counts: dict[str, float] = {f'_bucket{{le="{bound}"}}': n for bound, n in bounds.items()}
+    counts |= {"_sum": guard.seconds, "_count": bounds["+Inf"]}
+    yield from _samples(name, "histogram", counts, about="Seconds from a request to its answer.")
+    yield from _samples("requests_now", "gauge", {"": guard.n_requests}, about="Requests in work.")
+    yield from _samples(
+        "body_bytes_now", "gauge", {"": guard.n_bytes}, about="Bytes of their bodies."
+    )
+    loaded = {f'{{model="{name}"}}': batcher for name, batcher in service.models.loaded.items()}
+    waiting = {label: batcher.n_waiting for label, batcher in loaded.items()}
+    yield from _samples("sentences_waiting", "gauge", waiting, about="Sentences that wait.")
+    for counter, what in (
+        ("batches", "Batches that went through a model."),
+        ("sentences", "Sentences that were tagged."),
+        ("failures", "Batches that failed."),
+    ):
+        values = {label: batcher.counts[counter] for label, batcher in loaded.items()}
+        yield from _samples(f"{counter}_total", "counter", values, about=what)
+
+
+def _samples(name: str, kind: str, values: Mapping[str, float], *, about: str) -> Iterator[str]:
+    """Yield a metric: its description, and a sample for each suffix of its name."""
+    yield f"# HELP onoma_{name} {about}\n# TYPE onoma_{name} {kind}\n"
+    for suffix, value in values.items():
+        yield f"onoma_{name}{suffix} {value:.15g}\n"

@@ -1,6 +1,8 @@
 """Start of the service from the options of the command line."""
 
 import ctypes
+import logging
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 from urllib.parse import quote
@@ -10,7 +12,7 @@ from corpora.reports import counted
 from corpora.system.expat_version import warn_of_old_expat
 from corpora.tei.edition import edition_path, load_edition
 from modeling.finetune.process import TrainSettings
-from modeling.http.guard import Rules
+from modeling.http.guard import Rules, access
 from modeling.http.server import Server, listen
 from modeling.predict.loading import load_tagger
 from modeling.predict.tei import check_tagger_labels
@@ -33,6 +35,9 @@ _MMAP_THRESHOLD: Final = -3
 def serve(options: "Options", log: TextIO) -> None:
     """Answer requests until SIGTERM."""
     _return_memory()
+    if options.access_log:
+        access.addHandler(logging.StreamHandler(sys.stdout))
+        access.setLevel(logging.INFO)
     listener = listen(options.host, options.port)
     try:
         tagger = _load(options)

@@ -1,6 +1,7 @@
 """Who may ask a server, how much, and how fast."""
 
 import asyncio
+import json
 
 import httpx
 import pytest
@@ -31,13 +32,56 @@ def test_this_machine_may_be_called_by_the_names_of_loopback(host):
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "127.0.0.1.evil.example", "", "[", "a@localhost.x"]
+    "host",
+    [
+        "evil.example",
+        "127.0.0.1.evil.example",
+        "",
+        "[",
+        "a@localhost.x",
+        "localhost#.x",
+        "x@localhost",
+        "localhost/.x",
+        "localhost, evil.example",
+    ],
 )
 def test_a_request_for_another_host_is_misdirected(host):
     answer = ask("GET", "/", headers={"Host": host})
 
     assert answer.status_code == 421
     assert "--allow-host" in answer.json()["detail"]
+
+
+def test_two_hosts_or_origins_or_lengths_of_a_body_are_refused():
+    twice = [("Host", "localhost"), ("Host", "localhost")]
+    origins = [("Origin", "http://127.0.0.1"), ("Origin", "http://127.0.0.1")]
+    lengths = [("Content-Length", "3"), ("Transfer-Encoding", "chunked")]
+
+    statuses = [ask("POST", "/", headers=headers).status_code for headers in (twice, origins)]
+    assert [*statuses, ask("POST", "/", headers=lengths, content=b"abc").status_code] == [
+        421, 403, 400
+    ]  # fmt: skip
+
+
+def test_monitoring_is_answered_whatever_the_host():
+    rules = Rules(open_paths={"/health"})
+
+    assert ask("GET", "/health", rules=rules, headers={"Host": "10.0.0.7:8001"}).text == "/health"
+
+
+def test_requests_are_logged_with_their_id_and_counted_by_seconds(caplog):
+    guard = Guard(echo, Rules())
+    caplog.set_level("INFO", "modeling.http.access")
+
+    answer = ask("GET", "/a b", guard=guard, headers={"X-Request-ID": "r-1"})
+    other = ask("GET", "/", guard=guard, headers={"X-Request-ID": "r 1"})
+
+    first, second = (json.loads(record.message) for record in caplog.records)
+    assert (answer.headers["x-request-id"], first["id"]) == ("r-1", "r-1")
+    assert other.headers["x-request-id"] == second["id"] != "r 1"
+    assert (first["method"], first["path"], first["status"]) == ("GET", "/a%20b", 200)
+    assert guard.histogram()["+Inf"] == 2
+    assert sorted(guard.histogram().values()) == [*guard.histogram().values()]
 
 
 def test_a_name_that_was_allowed_is_answered():
