@@ -6,6 +6,7 @@ from corpora.errors import CorpusError, UsageError
 
 EXTRAS = {
     "apache_beam": "pipelines",
+    "backports": "news",
     "bioc": "bioc",
     "brotli": "news",
     "cassis": "cas",

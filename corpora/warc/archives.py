@@ -1,31 +1,23 @@
 """Reading of web archives: the records of WARC and ARC files, packed or not, possibly damaged.
 
-An archive is a sequence of records. In a packed archive, each record is usually a gzip member, so
-that a reader can begin at any record. A record that cannot be read gives a ``Damaged`` with its
-place. Reading then continues at the next gzip member that begins with a record or, if the archive
-is not packed by records, at the next line that looks like the beginning of a record.
+An archive is a sequence of records. In a packed archive, each record is usually a member of gzip
+(or a frame of zstd), so that a reader can begin at any record. A record that cannot be read gives a
+``Damaged`` with its place. Reading then continues at the next member that begins with a record or,
+if the archive is not packed by records, at the next line that looks like the beginning of a record.
 """
 
-import os
 import re
-import zlib
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import IO
 
-from corpora.errors import CountedError, UsageError
+from corpora.errors import CountedError
+from corpora.warc.packing import GZIP, Packing, Stream, archives_in, packing_at
 
-GZIP = b"\x1f\x8b\x08"
-_UNREAD = {
-    b"\x28\xb5\x2f\xfd": "is packed by zstd, which is not read here. Unpack it: zstd -d",
-    b"\xfd7zXZ\0": "is packed by xz, which is not read here. Unpack it: xz -d",
-    b"BZh": "is packed by bzip2, which is not read here. Unpack it: bzip2 -d",
-    b"PK\x03\x04": "is a zip archive (WACZ?). Take the archives in it: unzip",
-}
-"""First bytes of files that hold archives, and what to do with the file."""
 TRUNCATED = "truncated_archive"
 """The reason for a file that ends inside a gzip member; what was unpacked before is right."""
 _CHUNK = 1 << 16
@@ -35,11 +27,12 @@ MAX_RATIO = 1_000
 ``FREE_BYTES``; gzip's own limit is 1,032. A packed body has another bound (``warc.http``)."""
 FREE_BYTES = 256 << 20
 RECORD = re.compile(
-    rb"WARC/[01]\.\d{1,2}\r?\n"
+    rb"WARC/[01]\.\d{1,2}\r{0,2}\n"
     rb"|(?:filedesc|https?|ftp|whois)://[^\n]{1,4000} \d{1,20}\r?\n"
     rb"|dns:[^\n]{1,400} \d{1,20}\r?\n"
 )
-"""The beginning of a WARC record, or of an ARC record: URL, address, date, type, length."""
+"""The beginning of a WARC record, or of an ARC record: URL, address, date, type, length. Some
+programs write the ends of lines in the headers of WARC as ``\\r\\r\\n``."""
 
 
 class DamagedArchiveError(CountedError):
@@ -48,11 +41,11 @@ class DamagedArchiveError(CountedError):
 
 @dataclass(slots=True)
 class _Member:
-    """A gzip member that is being read."""
+    """A member of gzip, or a frame of zstd, that is being read."""
 
     start: int
     """The offset in the file."""
-    stream: "zlib._Decompress"
+    stream: Stream
     n_packed: int = 0
     n_unpacked: int = 0
 
@@ -61,14 +54,15 @@ class ArchiveBytes:
     """The unpacked bytes of an archive, from a position in the file on.
 
     ``buffer`` holds the unpacked bytes that were not yet taken; ``fill`` adds to it. ``fill``
-    returns False at the end of the file, and at a border, which is the beginning of a gzip member
+    returns False at the end of the archive, and at a border, which is the beginning of a member
     that begins with a record. ``next_member`` crosses the border.
     """
 
-    def __init__(self, file: IO[bytes], start: int) -> None:
+    def __init__(self, file: IO[bytes], start: int, *, archive: tuple[int, int]) -> None:
         self.file = file
-        file.seek(start)
-        self.is_packed = file.read(len(GZIP)) == GZIP
+        begin, self.end = archive
+        self.packing, first = packing_at(file, begin)
+        start = max(start, first)
         file.seek(start)
         self.buffer = bytearray()
         self.taken = 0
@@ -84,8 +78,13 @@ class ArchiveBytes:
         """The beginnings of later members in ``buffer``: in bytes as ``_n_taken``, and in the file.
         """
         self._member: _Member | None = None
-        if self.is_packed:
-            self._open(start)
+        if self.packing:
+            self._open(self.packing, start)
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the archive is packed."""
+        return self.packing is not None
 
     @property
     def position(self) -> tuple[int, int]:
@@ -122,9 +121,12 @@ class ArchiveBytes:
             return bytes(self.buffer[distance : distance + n])
         here = self.file.tell()
         self.file.seek(here - len(self.buffer) + distance)
-        data = self.file.read(n)
+        data = self._read(n)
         self.file.seek(here)
         return data
+
+    def _read(self, n: int) -> bytes:
+        return self.file.read(max(0, min(n, self.end - self.file.tell())))
 
     def fill(self) -> bool:
         """Add bytes to the buffer; return False at a border and at the end of the file.
@@ -134,7 +136,7 @@ class ArchiveBytes:
         if self.at_border:
             return False
         if not self.is_packed:
-            chunk = self.file.read(_CHUNK)
+            chunk = self._read(_CHUNK)
             self.buffer += chunk
             return bool(chunk)
         while self._member:
@@ -154,25 +156,25 @@ class ArchiveBytes:
             self._joints.clear()
             self.origin, self.taken = self._member.start, 0
 
-    def _open(self, start: int) -> None:
-        self._member = _Member(start, zlib.decompressobj(16 + zlib.MAX_WBITS))
+    def _open(self, packing: Packing, start: int) -> None:
+        self.packing, self._member = packing, _Member(start, packing.open())
 
     def _unpack(self, member: _Member) -> bytes:
         """Unpack a chunk of a member; the chunk may be empty before the end of the member."""
-        if not self._packed:
-            self._packed = self.file.read(_CHUNK)
+        stream = member.stream
+        if not self._packed and stream.needs_input:
+            self._packed = self._read(_CHUNK)
             if not self._packed:
                 raise DamagedArchiveError(TRUNCATED, "the file ends inside of a record.")
-        before = len(self._packed)
+        n_given = len(self._packed)
         try:
-            data = member.stream.decompress(self._packed, _CHUNK * 16)
-        except zlib.error as error:
+            data = stream.decompress(self._packed, _CHUNK * 16)
+        except (self.packing or GZIP).errors as error:
             raise DamagedArchiveError(
                 "damaged_archive", f"cannot be unpacked ({error})."
             ) from error
-        stream = member.stream
-        self._packed = stream.unused_data if stream.eof else stream.unconsumed_tail
-        member.n_packed += before - len(self._packed)
+        self._packed = stream.unused_data if stream.eof else b""
+        member.n_packed += n_given - len(self._packed)
         member.n_unpacked += len(data)
         self.n_unpacked += len(data)
         if member.n_unpacked > max(FREE_BYTES, MAX_RATIO * member.n_packed):
@@ -182,21 +184,21 @@ class ArchiveBytes:
     def _end_member(self) -> bool:
         """Open the next member; return False at a border and at the end of the file."""
         while not self._packed.strip(b"\0"):  # zeros may follow a member as padding
-            self._packed = self.file.read(_CHUNK)
+            self._packed = self._read(_CHUNK)
             if not self._packed:
                 self._member = None
                 return False
         padding = len(self._packed) - len(self._packed.lstrip(b"\0"))
         self._packed = self._packed[padding:]
-        start = self.file.tell() - len(self._packed)
-        self._open(start)
+        start, packing = self.file.tell() - len(self._packed), self.packing or GZIP
+        self._open(packing, start)
         if len(self._packed) < _PEEK:
-            self._packed += self.file.read(_CHUNK)
-        if _begins_record(self._packed):
+            self._packed += self._read(_CHUNK)
+        if _begins_record(self._packed, packing):
             self.at_border = True
             return False
-        if not self._packed.startswith(GZIP[:2]):
-            raise DamagedArchiveError("damaged_archive", "this is no gzip.")
+        if not self._packed.startswith(packing.magic[:2]):
+            raise DamagedArchiveError("damaged_archive", "no member of a packed file begins here.")
         self._joints.append((self._n_taken + len(self.buffer), start))
         return True
 
@@ -208,28 +210,30 @@ class ArchiveBytes:
         self.buffer.clear()
         self._joints.clear()
         self._packed, self._member, self.at_border = b"", None, False
+        packing = self.packing or GZIP
         with mmap(self.file.fileno(), 0, access=ACCESS_READ) as data:
-            position = data.find(GZIP, after)
-            while position >= 0 and not _begins_record(data[position : position + (_PEEK << 3)]):
-                position = data.find(GZIP, position + 1)
+            position = data.find(packing.magic, after, self.end)
+            while position >= 0 and not _begins_record(
+                data[position : position + (_PEEK << 3)], packing
+            ):
+                position = data.find(packing.magic, position + 1, self.end)
         if position >= 0:
             self.file.seek(position)
-            self.is_packed = True
             self.origin, self.taken = position, 0
-            self._open(position)
+            self._open(packing, position)
         return position >= 0
 
 
-def _begins_record(packed: bytes) -> bool:
-    """Tell whether the first bytes of a gzip member unpack to the beginning of a record."""
-    if not packed.startswith(GZIP):
+def _begins_record(packed: bytes, packing: Packing) -> bool:
+    """Tell whether the first bytes of a member unpack to the beginning of a record."""
+    if not packed.startswith(packing.magic):
         return False
-    stream = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    stream = packing.open()
     try:
         head = stream.decompress(packed, 32)
         if not head.startswith(b"WARC/"):  # the first line of an ARC record is longer
-            head += stream.decompress(stream.unconsumed_tail, _PEEK << 3)
-    except zlib.error:
+            head += stream.decompress(b"", _PEEK << 3)
+    except packing.errors:
         return False
     return RECORD.match(head) is not None
 
@@ -239,10 +243,10 @@ MAX_LOST, MAX_LOST_RATIO = 64 << 20, 20
 """The bytes that may be unpacked in vain: the first number, plus the second for each byte of the
 archive up to the place. Without a bound, nested members would be unpacked again with each of the
 members around them."""
-_END = re.compile(rb"\r?\n(?:(\r?\n)|(?=WARC/[01]\.\d{1,2}\r?\n))")
+_END = re.compile(rb"\n(?:(\r{0,2}\n)|(?=WARC/[01]\.\d{1,2}\r{0,2}\n))")
 """The end of a header: a blank line (group 1), or, without one, the beginning of another record."""
 _NEXT = re.compile(
-    rb"\r?\n(?=WARC/[01]\.\d{1,2}\r?\n"
+    rb"\r?\n(?=WARC/[01]\.\d{1,2}\r{0,2}\n"
     rb"|https?://[^\s]{1,2000} [0-9a-f.:]{3,45} \d{14} [^\n]{1,100} \d{1,20}\r?\n)"
 )
 _KEPT = 4096
@@ -301,22 +305,19 @@ class Damaged(_Placed):
 def cut(path: Path, *, range_bytes: int) -> Iterator[tuple[int, int, int]]:
     """Cut an archive at records; yield start, end and number of records of each part.
 
-    All parts but the last are at least ``range_bytes`` long. Reads the headers of all records; an
-    archive that is packed as a whole is one part. Raises ``UsageError`` for a file that must be
-    unpacked.
+    All parts but the last are at least ``range_bytes`` long; the archives in a WACZ are cut each.
+    Reads the headers of all records; an archive that is packed as a whole is one part. Raises
+    ``UsageError`` for a file that must be unpacked.
     """
-    with path.open("rb") as file:
-        first = file.read(16)
-    if what := next((what for magic, what in _UNREAD.items() if first.startswith(magic)), ""):
-        raise UsageError(f"{path}: {what} {path.name}")
-    start = n_records = 0
-    for record in read_archive(path, max_block=0):
-        is_border = isinstance(record, ArchiveRecord) and not record.inside
-        if is_border and record.offset >= start + range_bytes:
-            yield start, record.offset, n_records
-            start, n_records = record.offset, 0
-        n_records += 1
-    yield start, path.stat().st_size, n_records
+    for first, last in archives_in(path):
+        start, n_records = first, 0
+        for record in read_archive(path, max_block=0, start=first, end=last):
+            is_border = isinstance(record, ArchiveRecord) and not record.inside
+            if is_border and record.offset >= start + range_bytes:
+                yield start, record.offset, n_records
+                start, n_records = record.offset, 0
+            n_records += 1
+        yield start, last, n_records
 
 
 def read_archive(
@@ -325,18 +326,21 @@ def read_archive(
     """Read the records that begin in a part of an archive, as cut by ``cut``."""
     if not path.stat().st_size:
         yield Damaged(0, 0, "no_record", "an empty file.")
+    end = path.stat().st_size if end is None else end
+    archives = [archive for archive in archives_in(path) if start < archive[1] and archive[0] < end]
     with path.open("rb") as file:
-        for record in _Reader(file, start, max_block=max_block).records():
-            if end is not None and record.offset >= end:
-                return
-            yield record
+        for archive in archives:
+            reader = _Reader(file, start, archive=archive, max_block=max_block)
+            yield from takewhile(lambda record: record.offset < end, reader.records())
 
 
 class _Reader:
     """A reader of the records of an archive, from a place on at which a record begins."""
 
-    def __init__(self, file: IO[bytes], start: int, *, max_block: int) -> None:
-        self.bytes = ArchiveBytes(file, start)
+    def __init__(
+        self, file: IO[bytes], start: int, *, archive: tuple[int, int], max_block: int
+    ) -> None:
+        self.bytes = ArchiveBytes(file, start, archive=archive)
         self.max_block = max_block
         self.at = (start, 0)
         """The place of the record that is being read."""
@@ -481,7 +485,7 @@ class _Reader:
     def _check_ahead(self, n_header: int, length: int) -> None:
         """Raise where the block is cut off, or no record or end follows; leave the block unread."""
         data = self.bytes
-        n_there = os.fstat(data.file.fileno()).st_size - data.position[0] - n_header
+        n_there = data.end - data.position[0] - n_header
         if length > n_there:
             raise _truncated(n_there, length)
         if not _is_end(data.peek(n_header + length, 2 * _KEPT)):

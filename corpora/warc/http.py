@@ -15,8 +15,8 @@ _GZIP = b"\x1f\x8b"
 _PIECE = 1 << 12
 """The bytes that are unpacked at once; small, as the end of a member copies the rest of them."""
 _STATUS = re.compile(rb"(?:HTTP/\d(?:\.\d)?|ICY) +(\d{3})")
-_HEAD_END = re.compile(rb"\n\r?\n")
-"""The blank line behind the headers; servers end lines with CR and LF, LF alone, or both."""
+_HEAD_END = re.compile(rb"\n\r{0,2}\n")
+"""The blank line behind the headers; lines end with CR and LF, LF alone, or two CR and LF."""
 _PAGES = ("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml")
 _LOOKS_LIKE = re.compile(
     rb"\s*+(?:\xef\xbb\xbf)?+\s*+(?:<!--.{0,500}?-->\s*+)?<(?:!doctype\s+html|html)\b",

@@ -13,7 +13,7 @@ from corpora.datasets.shards import open_dataset
 from corpora.store.inspection import main as shards
 from pipelines import news_to_documents
 from pipelines.news_to_documents import main
-from tests.corpora.news.archive_samples import FORMS, PAGE, by_record, plain, warc_record
+from tests.corpora.news.archive_samples import PAGE, READABLE, by_record, plain, warc_record
 
 pytestmark = pytest.mark.usefixtures("without_runner")
 
@@ -134,10 +134,10 @@ def test_a_licence_is_named_and_a_page_without_one_gets_that_of_the_run(tmp_path
     assert licenses["ticker.html"] == "LicenseRef-Kreisbote"
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", READABLE)
 def test_an_archive_of_the_pages_gives_the_same_articles(made, tmp_path, form):
     archive = tmp_path / "crawl.warc"
-    archive.write_bytes(FORMS[form](sample_records()))
+    archive.write_bytes(READABLE[form](sample_records()))
 
     assert run(tmp_path / "out", warc=archive) == 0
 

@@ -1,7 +1,15 @@
 """Archives for tests, written byte by byte."""
 
 import gzip
+import io
+import sys
+import zipfile
 import zlib
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 PAGE = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"
 
@@ -50,9 +58,38 @@ def stored(record):
     return packer.compress(record) + packer.flush()
 
 
+def by_frame(records):
+    return b"".join(zstd.compress(record) for record in records)
+
+
+def with_dictionary(records, *, is_packed=True):
+    """Pack records in frames of zstd with a dictionary, which stands before them."""
+    samples = [warc_record("response", PAGE + bytes([n] * 90)) for n in range(200)]
+    trained = zstd.train_dict(samples, 4_000)
+    content = trained.dict_content
+    head = zstd.compress(content) if is_packed else content
+    frames = b"".join(zstd.compress(record, zstd_dict=trained) for record in records)
+    return b"\x5d\x2a\x4d\x18" + len(head).to_bytes(4, "little") + head + frames
+
+
+def wacz(records, *, method=zipfile.ZIP_STORED):
+    """Put records into two archives of a WACZ, and something else before and behind them."""
+    half = len(records) // 2
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as package:
+        package.writestr("datapackage.json", "{}")
+        package.writestr("archive/b.warc", plain(records[half:]))
+        package.writestr("archive/a.warc.gz", by_record(records[:half]))
+        package.writestr("pages/pages.jsonl", "{}\n")
+    return file.getvalue()
+
+
 FORMS = {
     "plain": plain,
     "by_record": by_record,
     "as_a_whole": as_a_whole,
     "in_blocks": in_blocks,
+    "by_frame": by_frame,
+    "with_dictionary": with_dictionary,
 }
+READABLE = FORMS | {"wacz": wacz}

@@ -2,6 +2,7 @@
 
 import io
 import random
+import zipfile
 import zlib
 from collections import Counter
 
@@ -17,11 +18,14 @@ from corpora.warc.archives import ArchiveRecord, Damaged, cut, read_archive
 from tests.corpora.news.archive_samples import (
     FORMS,
     PAGE,
+    READABLE,
     arc_record,
     by_record,
     plain,
     stored,
+    wacz,
     warc_record,
+    with_dictionary,
 )
 
 BLOCKS = st.lists(st.binary(max_size=2_000), min_size=1, max_size=12)
@@ -47,11 +51,11 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("archives")
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", READABLE)
 @FEW
 @given(blocks=BLOCKS)
 def test_every_record_is_read_in_every_form(folder, form, blocks):
-    path = archive(folder, FORMS[form]([warc_record("response", block) for block in blocks]))
+    path = archive(folder, READABLE[form]([warc_record("response", block) for block in blocks]))
 
     found = read(path)
 
@@ -59,11 +63,11 @@ def test_every_record_is_read_in_every_form(folder, form, blocks):
     assert not [record for record in found if isinstance(record, Damaged)]
 
 
-@pytest.mark.parametrize("form", ["plain", "by_record"])
+@pytest.mark.parametrize("form", ["plain", "by_record", "with_dictionary", "wacz"])
 @FEW
 @given(blocks=BLOCKS, range_bytes=st.integers(1, 3_000))
 def test_parts_hold_each_record_once(folder, form, blocks, range_bytes):
-    path = archive(folder, FORMS[form]([warc_record("response", block) for block in blocks]))
+    path = archive(folder, READABLE[form]([warc_record("response", block) for block in blocks]))
 
     parts = list(cut(path, range_bytes=range_bytes))
 
@@ -72,11 +76,34 @@ def test_parts_hold_each_record_once(folder, form, blocks, range_bytes):
     assert [len(part) for part in found] == [n for _, _, n in parts]
 
 
-@pytest.mark.parametrize("magic", [b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\0", b"BZh9", b"PK\x03\x04"])
-def test_a_file_that_must_be_unpacked_is_an_error(magic, tmp_path):
-    path = archive(tmp_path, magic + bytes(100))
+def test_a_dictionary_that_is_not_packed_itself_is_read(tmp_path):
+    data = with_dictionary([warc_record("response", PAGE)], is_packed=False)
 
-    with pytest.raises(UsageError, match=r"a\.warc: is .* (zstd|xz|bzip2) -d|unzip a\.warc"):
+    assert blocks_of(read(archive(tmp_path, data))) == [PAGE]
+
+
+def test_ends_of_lines_with_a_carriage_return_too_many_end_headers(tmp_path):
+    head, block = warc_record("response", PAGE).split(b"\r\n\r\n", maxsplit=1)
+    record = head.replace(b"\r\n", b"\r\r\n") + b"\r\r\n\r\r\n" + block
+
+    found = read(archive(tmp_path, record * 2))
+
+    assert blocks_of(found) == [PAGE, PAGE]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\xfd7zXZ\0" + bytes(100),
+        b"BZh9" + bytes(100),
+        b"PK\x03\x04" + bytes(100),
+        wacz([], method=zipfile.ZIP_DEFLATED),
+    ],
+)
+def test_a_file_that_must_be_unpacked_is_an_error(data, tmp_path):
+    path = archive(tmp_path, data)
+
+    with pytest.raises(UsageError, match=r"a\.warc: is .* (xz|bzip2) -d|unzip a\.warc"):
         list(cut(path, range_bytes=1))
 
 
