@@ -16,7 +16,7 @@ from threading import Lock
 from typing import IO, Self
 
 from corpora.crawl.archive_index import NAME, ArchiveIndex, Entry, entry_of
-from corpora.crawl.urls import in_capitals
+from corpora.crawl.urls import parse_url
 from corpora.errors import CorpusError, DamagedDatasetError
 from corpora.system.files import is_one_plain_name, locked, open_own
 from corpora.system.writing import sync_folder
@@ -122,7 +122,7 @@ class Archive:
         except OSError as error:
             raise self._damaged(entry, f"cannot be read ({error})") from error
         answer = None
-        if isinstance(record, ArchiveRecord) and in_capitals(record.url) == entry.url:
+        if isinstance(record, ArchiveRecord) and parse_url(record.url).url == entry.url:
             answer = parse_answer(record.block)
         if answer is None:
             raise self._damaged(entry, f"holds no answer of {entry.url}")

@@ -14,11 +14,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 from typing import cast
+from urllib.parse import urljoin
 
 from corpora.crawl.addresses import Resolver, literal, may_ask, parse_networks, resolve
 from corpora.crawl.archive import Archive
 from corpora.crawl.archive_index import TRANSIENT, Entry
 from corpora.crawl.connection import Connections, ExchangeError
+from corpora.crawl.cookies import Cookies
 from corpora.crawl.pace import Clock, HostPace, SiteBounds
 from corpora.crawl.reservations import Decision, decide_by_headers, strictest
 from corpora.crawl.robots import MAX_BYTES as MAX_ROBOTS_BYTES
@@ -79,6 +81,7 @@ class Fetcher:
         self._memory = Memory(archive, clock.now)
         self._hosts = Hosts(self._ask_for_rules, self._memory.stale, clock.now)
         self._held: dict[str, Lock] = {}
+        self._cookies = Cookies()
         self._bounds: dict[str, SiteBounds] = {}
         self.repaired = archive.repaired
         # Requests that were running when a process was killed are not in the archive. So in a
@@ -159,7 +162,7 @@ class Fetcher:
                     return refused
                 asked = replace(asked, attempt=attempt, began=self._clock.now())
                 answer, entry = self._once(request, asked, mining)
-                if entry is None or entry.is_final:
+                if entry is None or (entry.is_final and not _asks_for_cookie(request, answer)):
                     break
         if answer is None:
             raise AssertionError("all tries were made before: it is in the memory")
@@ -231,7 +234,7 @@ class Fetcher:
         try:
             return self._connections.get(
                 request.target,
-                dict(_headers(site, before)),
+                dict(_headers(site, before)) | self._cookie(request),
                 allow=site.allow_private,
                 deadline=time.monotonic() + max(0.001, seconds),
                 max_bytes=max_bytes,
@@ -242,11 +245,18 @@ class Fetcher:
                 raise ExchangeError("bound_bytes", what, n_bytes=error.n_bytes) from error
             raise
 
+    def _cookie(self, request: Request) -> dict[str, str]:
+        site, url = request.site, request.target.url
+        cookie = self._cookies.header(site.name, url) if site.cookies else ""
+        return {"Cookie": cookie} if cookie else {}
+
     def _keep(
         self, request: Request, asked: Asked, response: Response, *, before: Entry | None
     ) -> Noted:
         """Write an answer to the archive, and return it with its record."""
         max_bytes = _max_bytes(request)
+        if request.site.cookies:
+            self._cookies.keep(request.site.name, asked.url, response.headers)
         if response.status == 304 and before:
             record = revisit_record(asked, response, date=before.date, digest=before.digest)
             entry = self._note(request, self._archive.add(record))
@@ -323,6 +333,18 @@ def _forbidden(request: Request, rules: HostRules, mining: Decision) -> Refused 
 def _max_bytes(request: Request) -> int:
     """Return the bound of a body, in bytes; for a robots.txt at least that of RFC 9309."""
     return max(request.site.max_page_bytes, MAX_ROBOTS_BYTES if request.kind == "robots" else 0)
+
+
+def _asks_for_cookie(request: Request, answer: Fetched | Refused) -> bool:
+    """Tell whether an answer sets a cookie and leads to the address that was asked for."""
+    if not request.site.cookies or isinstance(answer, Refused) or not answer.header("set-cookie"):
+        return False
+    location = answer.header("location") if 300 <= answer.status < 400 else None
+    try:
+        target = parse_url(urljoin(request.target.url, location)) if location else None
+    except (BadUrlError, ValueError):
+        return False
+    return target == request.target
 
 
 def _headers(site: SitePolicy, before: Entry | None) -> Iterator[tuple[str, str]]:

@@ -79,6 +79,8 @@ class SitePolicy:
     """The most links between the front page and a page."""
     allow_private: tuple[str, ...] = ()
     """Addresses or networks that may be asked although they are not public."""
+    cookies: bool = False
+    """Whether the cookies that pages set are sent back to the site, in this session."""
     respect_reservations: bool = True
     """Whether pages are not fetched if robots.txt, tdmrep.json or a header reserves mining."""
 

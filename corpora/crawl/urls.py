@@ -7,6 +7,7 @@ from urllib.parse import quote, urlsplit
 
 from corpora.crawl.addresses import Address, literal
 from corpora.errors import CorpusError
+from corpora.news.page_metadata import without_session
 
 _PORTS = {"http": 80, "https": 443}
 _KEPT = "%/:=&?~+!$,;'@()*[]|-._"
@@ -76,9 +77,9 @@ def split_host(authority: str) -> tuple[str, int | None]:
 def parse_url(url: str) -> Target:
     """Parse an address; raise ``BadUrlError``.
 
-    What follows ``#``, and white space around the address, is left out.
+    What follows ``#``, the id of a session, and white space around the address are left out.
     """
-    url = url.strip().partition("#")[0]
+    url = without_session(url.strip().partition("#")[0])
     if len(url) > 4 * MAX_PATH:
         raise BadUrlError(f"longer than {4 * MAX_PATH:,} characters")
     try:
@@ -103,10 +104,10 @@ def parse_url(url: str) -> Target:
 
 def _quoted(text: str) -> str:
     quoted = quote(_CONTROL.sub(lambda found: f"%{ord(found[0]):02X}", text), safe=_KEPT)
-    return in_capitals(quoted)
+    return _in_capitals(quoted)
 
 
-def in_capitals(url: str) -> str:
+def _in_capitals(url: str) -> str:
     """Write percent-encoded bytes in capitals (``%C3``), as RFC 3986, 6.2.2.1, asks for."""
     return _ENCODED.sub(lambda found: found[0].upper(), url)
 

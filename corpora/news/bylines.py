@@ -15,6 +15,8 @@ _BY = re.compile(
     re.IGNORECASE,
 )
 """The words that begin a byline, in languages that capitalize names."""
+_GLUED = re.compile(r"(?:By|Von|Par|Por)(?=[A-Z][a-z])")
+"""Such a word before a name, without the space that the page shows by other means."""
 _BETWEEN = re.compile(r"\s*(?:[,;|/•·–—(]|\s-\s|\s(?:and|und|et|y|e|og|och|en|i|in|for)\s)\s*")
 """The separators between names, and before a place or a date."""
 _PARTICLES = frozenset(
@@ -51,7 +53,7 @@ def find_authors(
 def _by_class(tree: "HtmlElement") -> tuple[str, ...]:
     for element in tree.iter():
         if _CLASS.search(element.get("class") or ""):
-            line = " ".join("".join(element.itertext()).split())
+            line = " ".join(" ".join(element.itertext()).split())
             if names := names_of(line) or _names_in(line):
                 return names
     return ()
@@ -73,7 +75,7 @@ def near_title(page: Sequence[Block], titles: Iterable[str]) -> Iterator[Block]:
 
 def names_of(line: str) -> tuple[str, ...]:
     """Extract the names from a line like ``By Jane Doe``; empty for any other line."""
-    found = _BY.match(line) if len(line) <= _MAX_BYLINE else None
+    found = (_BY.match(line) or _GLUED.match(line)) if len(line) <= _MAX_BYLINE else None
     return _names_in(line[found.end() :]) if found else ()
 
 

@@ -41,7 +41,7 @@ from corpora.hashing.shingles import (
 )
 from corpora.news.blocks import key_of
 from corpora.news.boilerplate import hash_of
-from corpora.news.page_metadata import host_of, moment
+from corpora.news.page_metadata import host_of, moment, without_session
 from corpora.runs.work_directory import WorkDirectory
 from corpora.segmentation.scripts import n_letters
 
@@ -238,7 +238,7 @@ def signature_row(row: Row, text: str) -> Row:
     words = words_of(text)
     return {
         "id": row["id"],
-        "url": row["url"] or "",
+        "url": without_session(row["url"] or ""),
         "moment": f"{moment_of(row['timestamp'], fetched)} {moment_of(fetched)}",
         "digest": metadata.get("digest", ""),
         "exact": fingerprint(words),
@@ -351,8 +351,8 @@ def _find_revisits(
     for unit, path in enumerate(work.shards("revisits")):
         for batch in read_batches(path, SCHEMAS["news_revisits"]):
             for revisit in batch.to_pylist():
-                digest = revisit["digest"]
-                found = by_digest.get(digest) if digest else by_url.get(revisit["refers_to"])
+                digest, url = revisit["digest"], without_session(revisit["refers_to"])
+                found = by_digest.get(digest) if digest else by_url.get(url)
                 kept = gone.get(found["id"], found) if found else None
                 row = _duplicate(revisit | {"unit": unit, "row": -1}, kept)
                 yield row | {"kind": REVISIT, "similarity": 1.0}

@@ -6,7 +6,7 @@ page does not give is None.
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
@@ -16,6 +16,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
+from corpora.hashing.shingles import words_of
 from corpora.news.blocks import key_of
 from corpora.news.bylines import joined_names, names_of
 from corpora.system.parsing import ParseError, parse_json
@@ -31,6 +32,10 @@ _MAX_VALUES = 100
 """The most titles, descriptions or authors of a page, as each is searched for in all blocks."""
 _MAX_NAME = 60
 """The most characters of an author's name that is marked in the text."""
+_MAX_BYLINE = 200
+"""The most characters of a line of authors that are marked in the text."""
+_NOBODY = frozenset({"admin", "administrator", "null", "root", "undefined", "unknown", "webmaster"})
+"""The values that programs write where they know no author."""
 _TITLES = ("og:title", "twitter:title", "dc.title", "headline")
 _SITES = ("og:site_name", "application-name")
 _DESCRIPTIONS = ("og:description", "description", "twitter:description")
@@ -77,6 +82,16 @@ _WRITTEN = {"PARSERS": ["absolute-time"], "STRICT_PARSING": True}
 """Settings of dateparser: a day with its month and year, whatever the day is today."""
 _TAG = re.compile(r"<[^<>]*>")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_SESSION = re.compile(
+    r";jsessionid=[^/?#;&]*"
+    r"|(?<=[?&;])(?:"
+    r"(?:phpsessid|jsessionid|aspsessionid\w*|oscsid|zenid|cftoken|cfid)=[^&;#]*"
+    r"|(?:sid|sess_?id|session|session_?id)=(?=[^&;#]*\d)[0-9a-z,_-]{16,}(?=[&;#]|\Z)"
+    r")[&;]?",
+    re.IGNORECASE,
+)
+"""An id of a session; a short value of ``sid`` and the like may be a section."""
+_EMPTY_QUERY = re.compile(r"[?&;]+(?=#|\Z)")
 _LAST_PART = re.compile(r"(.*\S)(?:\s+[-–—|·•:*]+\s+|\s*(?:[|｜：]|--|__|::)\s*)(\S.*)", re.DOTALL)
 """Splits a title before its last part, behind a dash or the like between spaces, or behind a bar,
 ``--``, ``__``, ``::`` or a wide colon."""
@@ -131,7 +146,6 @@ class _Reader:
         self.tree = tree
         self.nodes = list(_json_ld(tree))
         self.articles = [n for n in self.nodes if any(t.endswith(_ARTICLES) for t in _types(n))]
-        self.article = self.articles[0] if self.articles else {}
         self.meta: dict[str, list[str]] = {}
         """The contents of ``meta`` elements, by name in lower case."""
         for element in tree.iter("meta"):
@@ -141,6 +155,11 @@ class _Reader:
                 self.meta.setdefault(name.strip().lower(), []).append(content)
         self.url = self._canonical(url)
         self.sites = self._sites()
+        self.heads, self.head = (
+            _once(*(" ".join("".join(element.itertext()).split()) for element in elements))
+            for elements in (tree.iter("h1"), tree.iterfind(".//head/title"))
+        )
+        self.article = self._own_article()
 
     def read(self) -> PageMetadata:
         authors = self._authors()
@@ -197,23 +216,42 @@ class _Reader:
         names = (*self._all(*_SITES), *publishers, host, domain, domain.rpartition(".")[2])
         return frozenset(key for name in names if name and (key := key_of(name)))
 
-    def _titles(self) -> tuple[str, ...]:
-        """List all titles without the site name at their end, then the titles that have one."""
-        heads, head = (
-            [" ".join("".join(element.itertext()).split()) for element in elements]
-            for elements in (self.tree.iter("h1"), self.tree.iterfind(".//head/title"))
-        )
-        titles = _once(_text(self.article.get("headline")), *self._all(*_TITLES), *heads, *head)
-        return _once(*(self._without_site(title, frozenset(heads)) for title in titles), *titles)
+    def _own_article(self) -> Mapping[str, object]:
+        """Return the article of JSON-LD that is the page's: by its headline, else the first one.
 
-    def _without_site(self, title: str, heads: frozenset[str]) -> str:
+        Others are of related articles. One that shares no headline and has another address is none.
+        """
+        titles = [*self._all(*_TITLES), *self.heads, *self.head]
+        for article in self.articles:
+            if _agreement(_text(article.get("headline")) or "", titles):
+                return article
+        first = self.articles[0] if self.articles else {}
+        address = absolute_url(self.url, _text(first.get("url")))
+        is_other = titles and first.get("headline") and address not in (None, self.url)
+        return {} if is_other else first
+
+    def _titles(self) -> tuple[str, ...]:
+        """List all titles, without the site name at their end and then with it, the best first.
+
+        The best is the heading (``h1``) that shares most words with a title that the page names
+        elsewhere (``_agreement``): it is what a reader sees.
+        """
+        named = _once(_text(self.article.get("headline")), *self._all(*_TITLES))
+        titles = _once(*named, *self.heads, *self.head)
+        names = [self._without_site(name) for name in (*named, *self.head)]
+        heads = [head for head in self.heads if key_of(head) not in self.sites]
+        best = max(heads, key=lambda head: _agreement(head, names), default="")
+        first = self._without_site(best) if best and _agreement(best, names) else None
+        return _once(first, *map(self._without_site, titles), *titles)
+
+    def _without_site(self, title: str) -> str:
         """Remove the site name behind a bar or dash from a title; a site name alone stays.
 
         What follows a bar is a site name too, if the part before it is a heading of the page.
         """
         while found := _LAST_PART.fullmatch(title):
             is_bar = not {"|", "｜"}.isdisjoint(title[found.end(1) : found.start(2)])
-            if key_of(found[2]) not in self.sites and not (is_bar and found[1] in heads):
+            if key_of(found[2]) not in self.sites and not (is_bar and found[1] in self.heads):
                 break
             title = found[1]
         return title
@@ -225,16 +263,27 @@ class _Reader:
         return names or _once(*named)
 
     def _seen_authors(self) -> tuple[str, ...]:
-        """List the authors marked in the text by ``rel="author"`` or ``itemprop="author"``."""
+        """List the authors marked in the text by ``rel="author"`` or ``itemprop="author"``.
+
+        They are the first, and those that stand in a line with the first: others are of comments
+        and of related articles.
+        """
         find = self.tree.iterfind
-        marked = (*find('.//*[@itemprop="author"]'), *find('.//a[@rel="author"]'))
-        innermost = (next(iter(e.iterfind('.//*[@itemprop="name"]')), e) for e in marked)
-        names = (_plain("".join(element.itertext())) for element in innermost)
+        marked = [*find('.//*[@itemprop="author"]'), *find('.//a[@rel="author"]')]
+        if not marked:
+            return ()
+        line = marked[0]
+        while (around := line.getparent()) is not None and _length(around) <= _MAX_BYLINE:
+            line = around
+        in_line = [element for element in marked if line in {element, *element.iterancestors()}]
+        innermost = (next(iter(e.iterfind('.//*[@itemprop="name"]')), e) for e in in_line)
+        names = (_plain(" ".join(element.itertext())) for element in innermost)
         return _once(*(name for name in names if len(name) <= _MAX_NAME))
 
     def _is_author(self, name: str) -> bool:
-        """Tell whether a name has letters, is no name of the site, and no e-mail address."""
-        return key_of(name) not in self.sites and "@" not in name and any(map(str.isalpha, name))
+        """Tell whether a name has letters, names no site or role, and is no e-mail address."""
+        key = key_of(name)
+        return key not in self.sites | _NOBODY and "@" not in name and any(map(str.isalpha, name))
 
     def _times(self) -> list[str]:
         first = next(self.tree.iter("time"), None)
@@ -335,6 +384,20 @@ def _once(*values: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value for value in values if value))[:_MAX_VALUES]
 
 
+def _length(element: "HtmlElement") -> int:
+    return len(" ".join("".join(element.itertext()).split()))
+
+
+def _agreement(title: str, others: Iterable[str]) -> int:
+    """Count the words that a title shares with the most similar one of others.
+
+    0 where these are less than a third of the words of the longer of the two.
+    """
+    words, sets = set(words_of(title)), [set(words_of(other)) for other in others]
+    shared = [(len(words & other), max(len(words), len(other))) for other in sets]
+    return max((n for n, longer in shared if 3 * n >= longer), default=0)
+
+
 def _single_names(authors: Sequence[str]) -> tuple[str, ...]:
     """Take names out of bylines and enumerations; drop what only repeats another author's name.
 
@@ -428,6 +491,12 @@ def host_of(url: str | None) -> str | None:
         return urlsplit(url or "").hostname
     except ValueError:
         return None
+
+
+def without_session(url: str) -> str:
+    """Return a URL without the id of a session: with another id it is the same page."""
+    found = _SESSION.sub("", url)
+    return url if found == url else _EMPTY_QUERY.sub("", found)
 
 
 def absolute_url(base: str | None, target: str | None) -> str | None:

@@ -112,6 +112,10 @@ def test_whatever_this_machine_is_called_it_is_found_out(host):
         ("http://a.example/../..", "http://a.example/"),
         ("http://a.example/%c3%a4?q=%2f%C3%b6%", "http://a.example/%C3%A4?q=%2F%C3%B6%"),
         ("http://[::FFFF:7f00:1]:8080/x", "http://[::ffff:7f00:1]:8080/x"),
+        ("http://a.example/b;jsessionid=8F3?c=1", "http://a.example/b?c=1"),
+        ("http://a.example/?PHPSESSID=8f3&c=1", "http://a.example/?c=1"),
+        ("http://a.example/b?c=1&sid=0a1b2c3d4e5f60718293", "http://a.example/b?c=1"),
+        ("http://a.example/b?sid=politik&session=12", "http://a.example/b?sid=politik&session=12"),
     ],
 )
 def test_an_address_has_one_form(url, normal):

@@ -45,6 +45,29 @@ def test_a_page_is_fetched_once_however_its_address_is_percent_encoded(tmp_path)
     assert server.paths == [*RULES, "/%C3%A4"]
 
 
+@pytest.mark.parametrize("cookies", [True, False])
+def test_a_cookie_that_a_page_needs_is_sent_back_if_the_site_says_so(tmp_path, cookies):
+    wall = (302, {"Location": "/a", "Set-Cookie": "seen=1; Path=/"}, b"")
+    answers = {"/a": lambda on: PAGE if on.headers["Cookie"] else wall, "/b": PAGE}
+    with (
+        serving(answers) as server,
+        crawling(tmp_path, server, cookies=cookies) as crawl,
+    ):
+        assert crawl.get("/a").status == (200 if cookies else 302)
+        crawl.get("/b")
+
+    sent = [headers["Cookie"] for _, path, headers in server.requests if path not in RULES]
+    assert sent == ([None, "seen=1", "seen=1"] if cookies else [None, None])
+
+
+def test_a_page_is_fetched_once_whatever_the_session_in_its_address(tmp_path):
+    with serving({"/a?b=1": PAGE}) as server, crawling(tmp_path, server) as crawl:
+        for path in ("/a;jsessionid=4F2A?b=1", "/a?PHPSESSID=9c1&b=1", "/a?b=1"):
+            assert crawl.get(path).status == 200
+
+    assert server.paths == [*RULES, "/a?b=1"]
+
+
 def test_what_robots_txt_forbids_is_not_asked_for(tmp_path):
     answers = {"/robots.txt": robots("User-agent: *\nDisallow: /intern\n"), "/a": PAGE}
     with serving(answers) as server, crawling(tmp_path, server) as crawl:

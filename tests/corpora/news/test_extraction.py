@@ -301,6 +301,7 @@ def test_a_publisher_is_no_author_nor_is_what_is_no_name(author):
         '<a rel="author" href="/quandt">Anna Quandt</a>',
         '<span itemprop="author">Anna Quandt</span>',
         '<b itemprop="author"><i itemprop="name">Anna Quandt</i>, Redakteurin</b>',
+        '<b itemprop="author"><i>Von</i><i>Anna Quandt</i></b>',
     ],
 )
 def test_an_author_who_is_marked_in_the_text_alone_is_one_and_the_line_no_text(byline):
@@ -308,6 +309,15 @@ def test_an_author_who_is_marked_in_the_text_alone_is_one_and_the_line_no_text(b
 
     assert article.metadata.authors == ("Anna Quandt",)
     assert article.text.startswith("Das ist der Absatz 0")
+
+
+def test_authors_of_comments_and_related_articles_are_none_of_the_page():
+    author = '<a rel="author" href="/{0}">{0}</a>'.format
+    line = f"<p>Von {author('Anna Quandt')} und {author('Piet Loon')}</p>"
+
+    article = article_of(page(body=line + PARAGRAPHS * 3 + f"<p>{author('Bo Orr')}</p>"))
+
+    assert article.metadata.authors == ("Anna Quandt", "Piet Loon")
 
 
 @pytest.mark.parametrize(
@@ -373,12 +383,39 @@ def test_the_name_of_the_site_is_no_part_of_the_title(title):
     assert metadata.titles == ("Brücke offen", title)  # a block that repeats either is no text
 
 
-def test_what_stands_behind_a_bar_and_not_in_the_heading_is_the_site():
-    body = "<h1>Brücke offen</h1>" + PARAGRAPHS
-    bar, dash = (meta("og:title", f"Brücke offen {sign} Bote") for sign in "|-")
+@pytest.mark.parametrize(
+    "head",
+    [
+        meta("og:title", "Brücke offen | Bote"),
+        meta("og:title", "Die Brücke in Lehde ist offen"),
+        "<title>Bote: Brücke offen</title>",
+    ],
+)
+def test_the_title_is_the_heading_that_is_like_a_title_of_the_page(head):
+    body = "<h1>Der Bote</h1><h1>Brücke offen</h1>" + PARAGRAPHS
 
-    assert article_of(page(bar, body)).metadata.titles[0] == "Brücke offen"
-    assert article_of(page(dash, body)).metadata.titles[0] == "Brücke offen - Bote"
+    assert article_of(page(head, body)).metadata.titles[0] == "Brücke offen"
+
+
+def test_a_heading_that_is_like_no_title_of_the_page_is_not_its_title():
+    body = "<h1>Aus der Region</h1>" + PARAGRAPHS
+
+    article = article_of(page(meta("og:title", "Brücke offen"), body))
+
+    assert article.metadata.titles[0] == "Brücke offen"
+
+
+def test_an_article_of_json_ld_that_is_another_is_not_the_page():
+    other = '{"@type":"NewsArticle","url":"/stau","headline":"Stau am Markt","author":"Bo Orr"}'
+    own = '{"@type":"NewsArticle","headline":"Brücke wieder offen","author":"Anna Quandt"}'
+    title = meta("og:title", "Brücke offen")
+
+    both, alone = (
+        article_of(page(title + ld(json))).metadata for json in (f"[{other},{own}]", other)
+    )
+
+    assert (both.titles[0], both.authors) == ("Brücke wieder offen", ("Anna Quandt",))
+    assert (alone.titles, alone.authors) == (("Brücke offen",), ())
 
 
 @pytest.mark.parametrize("title", ["Brücke offen - Stau", "Kreisbote", "Der neue Kreisbote"])
@@ -602,7 +639,9 @@ def test_another_article_on_the_page_is_no_part_of_it():
         ("By Jane Doe and John A. Smith | May 3, 2024", ("Jane Doe", "John A. Smith")),
         ("Von Nina van der Magoley", ("Nina van der Magoley",)),
         ("Par : Élise Dupont-Roche, à Paris", ("Élise Dupont-Roche",)),
+        ("ByAmy Roeder", ("Amy Roeder",)),
         ("By the river", ()),
+        ("Byron Keats", ()),
         ("Von Montag an", ()),
         ("Jane Doe", ()),
     ],
