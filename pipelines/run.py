@@ -272,7 +272,7 @@ def _explain_failure(error: Exception, *, log: Path) -> Exception:
 
 def _check_rejects(build: "Build", options: CommonOptions) -> None:
     account = build.accounting
-    if account.n_rejected and not account.written:
+    if account.n_rejected > account.n_filtered and not account.written:
         found, remedy = ", and none was written", "choose other options"
     elif account.n_rejected > options.max_reject_rate * account.read and (
         account.n_rejected > _FEW_REJECTS or 2 * account.n_rejected > account.read
@@ -319,7 +319,8 @@ def _summary(
         lines.append(f"WARNING rejected: {_reasons(account.rejected)}; see {path}")
     if not account.written:
         no_record = "there is no record in the input. Is this the right file?"
-        why = "everything was filtered." if account.read else no_record
+        rest = "all that was not rejected" if account.n_rejected else "everything"
+        why = f"{rest} was filtered." if account.read else no_record
         lines.append(f"WARNING nothing was written: {why}")
     shown = {name: count for name, count in counters.items() if "/" not in name}
     return lines + [f"  {name}: {count:,}" for name, count in shown.items()]

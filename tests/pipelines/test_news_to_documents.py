@@ -147,6 +147,21 @@ def test_an_archive_of_the_pages_gives_the_same_articles(made, tmp_path, form):
     assert all(d.id.startswith("crawl.warc#") for d in found)
 
 
+def test_a_damaged_record_among_others_that_are_no_articles_is_no_error(tmp_path, capsys):
+    records = [warc_record("request", b"GET / HTTP/1.1\r\n\r\n")] * 3
+    archive = tmp_path / "crawl.warc"
+    archive.write_bytes(by_record(records)[:-20])
+
+    assert run(tmp_path / "out", warc=archive) == 0
+
+    account = accounting_of(tmp_path / "out")
+    assert (account["filtered"], account["rejected"]) == (
+        {"record.request": 2},
+        {"truncated_archive": 1},
+    )
+    assert "nothing was written: all that was not rejected was filtered" in capsys.readouterr().out
+
+
 def test_what_is_kept_depends_neither_on_order_nor_on_workers_nor_on_units(
     made, tmp_path, monkeypatch
 ):
