@@ -11,6 +11,7 @@ Examples:
   python -m pipelines.tei_to_ner --inspect --help
 """
 
+import logging
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +40,7 @@ from corpora.system.expat_version import warn_of_old_expat
 from corpora.tei.abbreviations import as_tables, last_words, learn_abbreviations
 from corpora.tei.card import languages_of, passed_over, plain_counters, sections_of, warnings_of
 from corpora.tei.edition import SUFFIXES, Edition, edition_path, load_edition
-from corpora.tei.include import find_included
+from corpora.tei.include import Part, find_included, find_repeated
 from corpora.tei.languages import Abbreviations
 from corpora.tei.reader import read_tei
 from corpora.tei.xml import XmlError
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from corpora.runs.build import Build
 
 _REGISTER = "register "  # the prefix of names of register files
+log = logging.getLogger(__name__)
 _INCLUDED = "included "
 DATASETS = {"documents": "documents", "ner": "ner"}
 MAX_FILE_MB = 500
@@ -135,6 +137,8 @@ class Settings(Options):
     """The patterns of the edition file itself."""
     learned: Mapping[str, Abbreviations]
     """Learned abbreviations, by language; empty if the options do not ask for them."""
+    repeated: Mapping[str, Mapping[Part, str]]
+    """For each file, the text that an earlier file has included, and the name of that file."""
 
 
 def plan(options: Options) -> Plan:
@@ -149,11 +153,20 @@ def plan(options: Options) -> Plan:
     included = {} if options.has_lines else find_included(files, max_bytes=options.max_bytes)
     # An included file is only read as a part of the files that include it.
     files = [file for file in files if file.name not in included]
+    repeated = find_repeated(files, included)
+    for name, parts in repeated.items():
+        for part, earlier in parts.items():
+            log.warning(
+                "%s: its text in %s is read once, as a part of %s, which includes it, too. Leave "
+                "one of the two out with --exclude, if it should be in the other.",
+                *(name, part.file, earlier),
+            )
     settings = Settings(
         **vars(options),
         edition_name=edition.name,
         patterns=[key for key, _ in edition.own],
         learned=_learned(files, edition, options, included=included),
+        repeated=repeated,
     )
     splits, how = _splits([file.name for file in files], edition, options)
     auxiliary = {"edition": edition_file}
@@ -248,6 +261,7 @@ def graph(units: PCollection, settings: Settings, run: Run) -> PCollection:
             registers=tuple(named(_REGISTER, run.auxiliary)),
             has_lines=settings.has_lines,
             included={file.name: file for file in named(_INCLUDED, run.auxiliary)},
+            repeated=settings.repeated,
             max_bytes=settings.max_bytes,
         )
         | ToSentences(

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from corpora.runs.plan import InputFile, describe_file
@@ -17,6 +18,13 @@ _MARK = b"http://www.w3.org/2001/XInclude"  # the namespace: each file that incl
 _POINTER = re.compile(
     r"""([\w.-]+)|element\((?!\))([\w.-]+)?((?:/[1-9]\d{0,8})*)\)|xpointer\(id\(["']([\w.-]+)["']\)\)"""
 )
+
+
+class Part(NamedTuple):
+    """What is included: a file, or with an XPointer a part of it."""
+
+    file: str
+    pointer: str
 
 
 def find_included(files: Sequence[InputFile], *, max_bytes: int) -> dict[str, InputFile]:
@@ -49,16 +57,54 @@ def find_included(files: Sequence[InputFile], *, max_bytes: int) -> dict[str, In
     }
 
 
-def included_parts(root: Element, name: str) -> Iterator[tuple[str, str]]:
-    """Yield the files that a file includes and that may be read: name and XPointer, or no pointer.
+def included_parts(root: Element, name: str, *, in_text: bool = False) -> Iterator[Part]:
+    """Yield the files that a file includes and that may be read.
 
-    Pointers that are not read are passed over: they include nothing.
+    Pointers that are not read are passed over: they include nothing. ``in_text``: only what a
+    header does not include.
     """
     for element in root.walk():
         if element.name == INCLUDE and (target := target_of(element, name)):
             pointer = pointer_of(element)
-            if not pointer or (not _is_text(element) and _POINTER.fullmatch(pointer)):
-                yield target, pointer
+            is_read = not pointer or (not _is_text(element) and _POINTER.fullmatch(pointer))
+            if is_read and not (in_text and _is_in_header(element)):
+                yield Part(target, pointer)
+
+
+def _is_in_header(element: Element) -> bool:
+    return any(around.name == "teiheader" for around in element.chain())
+
+
+def find_repeated(
+    files: Sequence[InputFile], included: Mapping[str, InputFile]
+) -> dict[str, dict[Part, str]]:
+    """Find the text that a file includes, and an earlier one has included, too.
+
+    Returns for each file these parts, each with the name of the earlier file. The same part that
+    one file includes twice is none of them.
+    """
+    first: dict[Part, str] = {}
+    repeated: defaultdict[str, dict[Part, str]] = defaultdict(dict)
+    for file in files if included else ():
+        waiting, met = [(file.name, file)], set[Part]()
+        for name, inside in waiting:  # the loop appends to it
+            data = inside.read()
+            with suppress(XmlError):
+                parts = set(_parts_in_text(data, name)) - met
+                met |= parts
+                for part in sorted(parts):
+                    owner = first.get(Part(part.file, ""), file.name)
+                    owner = first.setdefault(part, owner)
+                    if owner != file.name:
+                        repeated[file.name][part] = owner
+                    elif part.file in included:
+                        waiting.append((part.file, included[part.file]))
+    return dict(repeated)
+
+
+def _parts_in_text(data: bytes, name: str) -> Iterator[Part]:
+    if _MARK in data:
+        yield from included_parts(parse_xml(data, name=name), name, in_text=True)
 
 
 def target_of(element: Element, name: str) -> str | None:
@@ -116,14 +162,20 @@ def _is_text(element: Element) -> bool:
 
 
 def with_included(
-    root: Element, included: Mapping[str, InputFile], *, name: str, room: int
+    root: Element,
+    included: Mapping[str, InputFile],
+    *,
+    name: str,
+    room: int,
+    repeated: Collection[Part] = (),
 ) -> Counter[str]:
     """Replace the inclusions of a file by the included content; returns counters.
 
+    Those of ``repeated`` are replaced by nothing: another file has their text.
     The included files may have ``room`` bytes together, each counted as often as it is included.
     Raises ``XmlError`` where an included file is malformed, or exceeds the room.
     """
-    inclusion = _Inclusion(included, room)
+    inclusion = _Inclusion(included, room, repeated)
     inclusion.walk(root, [name], depth=1)
     return inclusion.counters
 
@@ -131,8 +183,10 @@ def with_included(
 class _Inclusion:
     """The inclusion of files into one file."""
 
-    def __init__(self, included: Mapping[str, InputFile], room: int) -> None:
-        self.included, self.room = included, room
+    def __init__(
+        self, included: Mapping[str, InputFile], room: int, repeated: Collection[Part]
+    ) -> None:
+        self.included, self.room, self.repeated = included, room, repeated
         self.counters: Counter[str] = Counter()
 
     def walk(self, element: Element, names: list[str], *, depth: int) -> None:
@@ -158,6 +212,9 @@ class _Inclusion:
         file = None if target is None or target in names else self.included.get(target)
         if target is None or file is None or (pointer and _is_text(element)):
             return self._fallback(element, names, depth=depth)
+        if Part(target, pointer) in self.repeated and not _is_in_header(element):
+            self.counters["not read: text that an earlier file includes"] += 1
+            return []
         self.room -= file.size
         if self.room < 0:
             raise XmlError(

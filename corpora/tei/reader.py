@@ -6,13 +6,13 @@ not in the text; everything else is in it once. A file with a ``teiCorpus`` give
 
 import sys
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from corpora.document import Document, Mention, Paragraph, Span, part_of_text, without_crossing
 from corpora.runs.plan import InputFile
 from corpora.tei.edition import APART, SIGNS, Edition, Meaning, Role
-from corpora.tei.include import INCLUDE, with_included
+from corpora.tei.include import INCLUDE, Part, with_included
 from corpora.tei.languages import Segmenters, count_languages, said_language
 from corpora.tei.layout import XML_SPACE, Layout, OpenName
 from corpora.tei.marks import (
@@ -78,18 +78,20 @@ def read_tei(
     *,
     name: str,
     included: Mapping[str, InputFile] | None = None,
+    repeated: Collection[Part] = (),
     max_bytes: int = sys.maxsize,
 ) -> list[TeiText]:
     """Read a file; raises ``XmlError`` if it is malformed or no TEI.
 
     ``name`` is the relative file name: the id of the document, and its source. ``included`` has the
-    files that it includes, by name; without it, ``xi:include`` is counted and left out. The file
-    with all inclusions may have ``max_bytes`` at most.
+    files that it includes, by name; without it, ``xi:include`` is counted and left out; so is what
+    is ``repeated``. The file with all inclusions may have ``max_bytes`` at most.
     """
     root = parse_xml(data, name=name)
     counters = Counter[str]()
     if included:
-        counters = with_included(root, included, name=name, room=max_bytes - len(data))
+        room = max_bytes - len(data)
+        counters = with_included(root, included, name=name, room=room, repeated=repeated)
     first, *others = read_tree(root, edition, name=name)
     return [replace(first, counters=first.counters + counters), *others]
 

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 
@@ -15,6 +15,7 @@ from corpora.registers.linking import identify_text
 from corpora.registers.register import Register, read_registers
 from corpora.runs.plan import InputFile
 from corpora.tei.edition import Edition, load_edition
+from corpora.tei.include import Part
 from corpora.tei.languages import Abbreviations
 from corpora.tei.reader import TeiText, read_tei
 from corpora.tei.xml import XmlError
@@ -49,6 +50,8 @@ class ParseTei(PerRecord[SourceFile, ParsedFile | Counts | Filtered | Rejected])
     """Learned abbreviations of the edition, by language."""
     included: Mapping[str, InputFile] = field(default_factory=dict)
     """Included files, by name."""
+    repeated: Mapping[str, Collection[Part]] = field(default_factory=dict)
+    """For each file, what it includes and an earlier file has included."""
     max_bytes: int = sys.maxsize
     """The most bytes of a file together with all that it includes."""
 
@@ -79,6 +82,7 @@ class ParseTei(PerRecord[SourceFile, ParsedFile | Counts | Filtered | Rejected])
                 edition,
                 name=record.source,
                 included=self.included,
+                repeated=self.repeated.get(record.source, ()),
                 max_bytes=self.max_bytes,
             )
         texts = read_with_lines(record.data, edition, name=record.source)

@@ -214,6 +214,33 @@ def test_files_of_which_nothing_is_included_are_read_by_themselves(tmp_path, poi
     assert list(included) == ["b.xml"]
 
 
+def test_text_that_two_files_include_is_read_once_and_a_header_in_both(tmp_path, caplog):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    header = f"<teiHeader>{include('head.xml')}</teiHeader>"
+    for name, more in (("a", ""), ("b", f"<p>Und</p>{include('part.xml')}")):
+        text = f"<text><body><p>{name}</p>{include('letter.xml')}{more}</body></text>"
+        (folder / f"{name}.xml").write_text(f"<TEI>{header}{text}</TEI>")
+    title = "<fileDesc><titleStmt><title>Briefe</title></titleStmt></fileDesc>"
+    for name, xml in (
+        ("head", title),
+        ("letter", f"<div><p>In Ulm</p>{include('part.xml')}</div>"),
+        ("part", "<p>Teil</p>"),
+    ):
+        (folder / f"{name}.xml").write_text(xml)
+
+    assert main(["--input", str(folder), "--output", str(tmp_path / "out")]) == 0
+
+    documents = list(open_dataset(tmp_path / "out" / "documents").records())
+    assert [(d.text, d.title) for d in documents] == [
+        ("a\nIn Ulm\nTeil", "Briefe"), ("b\nUnd", "Briefe")
+    ]  # fmt: skip
+    assert [record.getMessage()[:58] for record in caplog.records if "read once" in record.msg] == [
+        "b.xml: its text in letter.xml is read once, as a part of a",
+        "b.xml: its text in part.xml is read once, as a part of a.x",
+    ]
+
+
 @pytest.mark.parametrize("option", ["--lines", "--register"])
 def test_files_that_others_include_are_read_by_themselves_where_inclusions_are_not_followed(
     tmp_path, option
