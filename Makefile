@@ -52,7 +52,7 @@ demo: install
 	@echo "      docs/editions.md says how an edition of your own is described."
 	$(BIN)/python -m pipelines.wikipedia_to_documents --input $(DUMP) --output build/demo-wiki
 	$(BIN)/python -m pipelines.documents_to_entity_vocab --input build/demo-wiki/documents --output build/demo-vocab
-	$(BIN)/python -m pipelines.augment_mentions --input build/demo-wiki/documents --forms build/demo-vocab --policy gated --match-case --output build/demo-augmented
+	$(BIN)/python -m pipelines.augment_mentions --input build/demo-wiki/documents --forms build/demo-vocab --policy gated --output build/demo-augmented
 	for made in wiki vocab augmented; do $(BIN)/python -m corpora.shards verify build/demo-$$made || exit 1; done
 	$(BIN)/python -m corpora.shards show build/demo-wiki/documents --limit 1
 	@cat build/demo-wiki/report.md

@@ -133,7 +133,7 @@ WIKIPEDIA = (
     Step(
         "augmentation",
         of("augment_mentions", "--input", "{at}/documents/documents", "--forms", "{at}/vocabulary",
-           "--policy", "gated", "--match-case", "--output", "{at}/augmented"),
+           "--policy", "gated", "--output", "{at}/augmented"),
         ("documents", "vocabulary"), "augmented", 4_200, 4_100,
     ),
     Step(

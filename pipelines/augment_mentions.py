@@ -2,7 +2,7 @@ r"""Add mentions to documents: find the forms of a dictionary in their text.
 
 Examples:
   python -m pipelines.augment_mentions --input build/dawiki/documents --forms build/vocab \
-      --policy gated --match-case --output build/augmented --workers 2
+      --policy gated --output build/augmented --workers 2
   python -m pipelines.augment_mentions --input build/letters/documents --forms names.tsv \
       --output build/augmented
   python -m pipelines.augment_mentions --input build/novels --forms build/lexicon --words tagger \
@@ -10,7 +10,7 @@ Examples:
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from math import isfinite
@@ -28,6 +28,9 @@ from pipelines.options import CommonOptions, option, refuse, said, values_in
 if TYPE_CHECKING:
     from corpora.lexicon.words import WordFilter
     from corpora.matching.form_dictionary import Matching
+    from corpora.runs.build import Build
+    from pipelines.transforms.forms import AddMentions
+    from pipelines.transforms.gate import GateMentions
 
 DATASETS = {"": "documents"}
 TABLE = "table of forms"
@@ -46,32 +49,25 @@ class Options(CommonOptions):
     )
     policy: Literal["all", "gated"] = option(
         "all",
-        help="match all forms, or those that reach --min-link-prob and --min-prior; gated also "
-        "removes matched common words (default: all)",
+        help="add all forms, or (gated) those that are probably mentions where they stand, as "
+        "spelled, and remove title matches that are not (default: all)",
     )
-    min_link_prob: float = option(
-        0.05,
+    min_precision: float = option(
+        0.95,
         at_least=0,
         at_most=1,
         metavar="RATIO",
-        help="with --policy gated: least fraction of the places of a form that are mentions "
-        "(default: 0.05)",
+        help="with --policy gated: fraction of the added mentions that shall be right, as links "
+        "that are hidden show it (default: 0.95)",
     )
-    min_prior: float = option(
-        0.5,
-        at_least=0,
-        at_most=1,
-        metavar="RATIO",
-        help="with --policy gated: least fraction of a form's mentions that mean its entity "
-        "(default: 0.5)",
+    only_remove: bool = option(
+        default=False,
+        help="with --policy gated: only remove doubtful title matches, and add nothing",
     )
     right: Literal["word", "prefix"] = option(
         "word",
         help="where a form may end: only at the end of a word, or also inside one (windmill|s) "
         "(default: word)",
-    )
-    match_case: bool = option(
-        default=False, help="distinguish upper and lower case (default: ignore case)"
     )
     overlap: Literal["leftmost_longest", "longest_cover"] = option(
         "leftmost_longest",
@@ -134,30 +130,37 @@ def plan(options: Options) -> Plan:
 
     check_tag(options.lang)
     is_gated = options.policy == "gated"
-    if not is_gated:
-        refuse(options, "min_link_prob", "min_prior", because="is for --policy gated")
-    gate = values_in(options, "min_link_prob", "min_prior")
+    if is_gated:
+        refuse(options, "right", "overlap", because="is for --policy all")
+    else:
+        refuse(options, "min_precision", "only_remove", because="is for --policy gated")
     files = find_documents(options.input, exclude=options.exclude, limit=options.limit)
     forms = _forms_files(options.forms)
     words, column = _lexicon_of(options, is_gated=is_gated)
     lang = options.lang or _language_of(files)
     settings = Settings(**vars(options) | {"lang": lang}, chosen=words, group_column=column)
-    chosen = {"chosen": "chosen_forms", "groups": "chosen_groups", "common": "common_forms"}
     return Plan(
         pipeline="augment_mentions",
         datasets=DATASETS,
         parameters={
-            "gate": gate if is_gated else None,
+            "gate": values_in(options, "min_precision", "only_remove") if is_gated else None,
             "lexicon": words and {"of": column, "words": asdict(words)},
             **values_in(options, "overlap", "right"),
-            "ignore_case": not options.match_case,
             **values_in(settings, "origin", "lang", "limit", "exclude"),
         },
         units=unit_for_each(files),
         auxiliary=forms,
-        stages=(Stage("choose", (Unit(0),), chosen),),
+        stages=tuple(_stages(files, is_gated=is_gated)),
         settings=settings,
     )
+
+
+def _stages(files: Sequence[InputFile], *, is_gated: bool) -> Iterator[Stage]:
+    chosen = {"chosen": "chosen_forms", "groups": "chosen_groups", "counts": "form_counts"}
+    yield Stage("choose", (Unit(0),), chosen)
+    if is_gated:
+        yield Stage("survey", unit_for_each(files), {"survey": "form_survey"})
+        yield Stage("sample", unit_for_each(files), {"form_places": "form_places"})
 
 
 def _language_of(files: Sequence[InputFile]) -> str | None:
@@ -195,8 +198,8 @@ def _lexicon_of(options: Options, *, is_gated: bool) -> "tuple[WordFilter | None
         return None, None
     if is_gated:
         raise UsageError(
-            "--policy gated: the words of a lexicon have no link probabilities. Choose --policy "
-            "all; the lexicon's own --top decides how many words there are."
+            "--policy gated: is for entities, not for the words of a lexicon. Choose --policy all; "
+            "--words tagger, or the lexicon's own --top, decides how many words there are."
         )
     per = dataset.description["plan"]["parameters"]["per"]
     columns = {"group": "group", "document": "id", "all": None}
@@ -237,7 +240,6 @@ def _word_filter(options: Options) -> "WordFilter":
 
 def choose(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Choose the meaning of each form, and the forms that pass the gate."""
-    from corpora.matching.form_dictionary import Gate
     from pipelines.transforms.forms import (
         ChooseForms,
         ChooseWords,
@@ -254,16 +256,11 @@ def choose(units: PCollection, settings: Settings, run: Run) -> PCollection:
             | ChooseWords(is_grouped=settings.group_column is not None)
             | run.write_shards("choose")
         )
-    gate = Gate(min_link_probability=settings.min_link_prob, min_prior=settings.min_prior)
     table = files.get(TABLE)
     return (
         units
         | (ReadFormLines(file=table) if table else ReadVocabForms(shards=[*files.values()]))
-        | ChooseForms(
-            gate=gate if settings.policy == "gated" else None,
-            ignore_case=not settings.match_case,
-            lang=settings.lang,
-        )
+        | ChooseForms(ignore_case=settings.policy == "all", lang=settings.lang)
         | run.write_shards("choose")
     )
 
@@ -271,26 +268,72 @@ def choose(units: PCollection, settings: Settings, run: Run) -> PCollection:
 def index(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Write the chosen forms as a table on disk that all workers share."""
     from pipelines.transforms.forms import IndexChosen
+    from pipelines.transforms.gate import DescribeForms
 
-    step = IndexChosen(folder=run.folder, matching=_matching(settings))
-    return run.merge(units, step, stage="choose")
+    steps = [IndexChosen(folder=run.folder, matching=_matching(settings))]
+    if settings.policy == "gated":
+        steps.append(DescribeForms(folder=run.folder))
+    return run.merge(units, *steps, stage="choose")
+
+
+def survey(units: PCollection, settings: Settings, run: Run) -> PCollection:
+    """Count forms, entities and words in all documents."""
+    from corpora.matching.survey import COLUMNS
+    from pipelines.transforms.documents import ReadDocuments
+    from pipelines.transforms.gate import SurveyForms
+
+    step = SurveyForms(folder=run.folder, lang=settings.lang)
+    return units | ReadDocuments(columns=COLUMNS) | step | run.write_shards("survey")
+
+
+def sum_up(units: PCollection, _: Settings, run: Run) -> PCollection:
+    """Add up the counts of all units."""
+    from pipelines.transforms.gate import SumSurveys
+
+    return run.merge(units, SumSurveys(folder=run.folder), stage="survey")
+
+
+def sample(units: PCollection, settings: Settings, run: Run) -> PCollection:
+    """Judge places by the links of a sample of the documents, taken as hidden."""
+    from corpora.matching.survey import COLUMNS
+    from pipelines.transforms.documents import ReadDocuments
+    from pipelines.transforms.gate import SamplePlaces
+
+    step = SamplePlaces(folder=run.folder, lang=settings.lang)
+    return units | ReadDocuments(columns=COLUMNS) | step | run.write_shards("sample")
+
+
+def learn(units: PCollection, settings: Settings, run: Run) -> PCollection:
+    """Learn how probable mentions are."""
+    from pipelines.transforms.gate import LearnGate
+
+    step = LearnGate(folder=run.folder, min_precision=settings.min_precision)
+    return run.merge(units, step, stage="sample")
 
 
 def augment(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Match the chosen forms in documents, and write the documents with more mentions."""
     from pipelines.transforms.documents import ReadDocuments
-    from pipelines.transforms.forms import AddMentions
 
-    return (
-        units
-        | ReadDocuments()
-        | AddMentions(
+    return units | ReadDocuments() | _adder(settings, run) | run.write_shards()
+
+
+def _adder(settings: Settings, run: Run) -> "AddMentions | GateMentions":
+    from pipelines.transforms.forms import AddMentions
+    from pipelines.transforms.gate import GateMentions
+
+    if settings.policy == "gated":
+        return GateMentions(
             folder=run.folder,
-            matching=_matching(settings),
-            group_column=settings.group_column,
+            lang=settings.lang,
             origin=settings.origin,
+            only_remove=settings.only_remove,
         )
-        | run.write_shards()
+    return AddMentions(
+        folder=run.folder,
+        matching=_matching(settings),
+        group_column=settings.group_column,
+        origin=settings.origin,
     )
 
 
@@ -300,12 +343,35 @@ def _matching(settings: Settings) -> "Matching":
     return Matching(
         lang=settings.lang,
         right=settings.right,
-        ignore_case=not settings.match_case,
+        ignore_case=settings.policy == "all",
         overlap=settings.overlap,
     )
 
 
-PHASES = (Phase(choose, "choose", index), Phase(augment))
+PHASES = (
+    Phase(choose, "choose", index),
+    Phase(survey, "survey", sum_up),
+    Phase(sample, "sample", learn),
+    Phase(augment),
+)
+
+
+def write_side_files(build: "Build", settings: Settings) -> None:
+    """Write the report and the model of a gate."""
+    from corpora.evidence.evidence import Evidence
+    from corpora.matching.gate_report import report
+    from corpora.system.writing import write_text
+    from pipelines.transforms.gate import EVIDENCE
+
+    if settings.policy == "all":
+        return
+    path, evidence = build.work.tables / EVIDENCE, None
+    if path.exists():
+        evidence = Evidence.from_json(path.read_text("utf-8"))
+        write_text(build.side / EVIDENCE, [evidence.to_json()])
+    shards = build.shard_paths("")
+    text = report(evidence, build.counters, shards, origin=settings.origin)
+    write_text(build.side / "report.md", [text])
 
 
 next_steps = said("""\

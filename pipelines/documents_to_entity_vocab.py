@@ -308,18 +308,12 @@ def warnings(_: Options, counters: Mapping[str, int]) -> Iterator[str]:
         yield warning
 
 
-_next_steps = said("""\
+next_steps = said("""\
 made  {output} (dataset); {output}/entity_vocab.jsonl, .json, .tsv
 read  {output}/report.md: what other sizes and minimum counts would keep
 next  python -m corpora.shards verify {output}
-      python -m pipelines.augment_mentions --forms {output} --policy POLICY --input …
+      python -m pipelines.augment_mentions --forms {output} --policy gated --input …
 """)
-
-
-def next_steps(options: Options) -> list[str]:
-    """Tell what was made, and which commands may follow."""
-    policy = "gated" if options.link_probability == "on" else "all"
-    return [line.replace("POLICY", policy) for line in _next_steps(options)]
 
 
 main = partial(run.main, "pipelines.documents_to_entity_vocab")

@@ -22,7 +22,7 @@ from corpora.hashing.tokens import Runs, hash_strings
 from corpora.lexicon import counting
 from corpora.matching import form_dictionary, form_table
 from corpora.matching import title_matches as matches
-from corpora.matching.form_dictionary import MEANINGS, Gate, choose_forms
+from corpora.matching.form_dictionary import MEANINGS, choose_forms
 from corpora.matching.form_table import FormTable, SurfaceMatcher, build_form_table
 from corpora.ner import tally as ner_forms
 from corpora.ner.columns import SentenceColumns
@@ -171,36 +171,11 @@ def test_ids_beyond_those_that_are_hashed_at_once_are_found_again(tmp_path):
     assert find_repeated(paths, schema) == (n - 1, paths[1])
 
 
-def test_entities_of_forms_beyond_2_gib_are_chosen():
-    size, n_chunks = 1 << 20, 65  # 65 times the same 32 MiB of memory
-    text = np.full((32, size), ord("x"), np.uint8)
-    text[:, :2] = [divmod(number, 26) for number in range(32)] + np.uint8(ord("a"))
-    offsets = np.arange(33, dtype=np.int32) * size
-    some = pa.StringArray.from_buffers(32, pa.py_buffer(offsets), pa.py_buffer(text))
-    n = 32 * n_chunks
-    assert n * size > 1 << 31
-    probability = np.where(np.arange(n) < 32, 1.0, 0.1)  # the others would be 2 GiB of names, too
-    numbers = [np.ones(n), np.ones(n), probability]
-    columns = [strings(range(n)), pa.chunked_array([some] * n_chunks), *numbers]
-
-    chosen, counters = choose_forms(
-        pa.table(columns, schema=MEANINGS),
-        gate=Gate(min_link_probability=0.5, min_prior=0.5),
-        ignore_case=False,
-        lang=None,
-    )
-
-    assert counters == {"forms.kept": 32, "forms.gated_out": n - 32}
-    assert chosen.column("entity").combine_chunks() == some
-
-
 def test_forms_beyond_the_names_that_are_taken_at_once_keep_their_entities():
     n = form_dictionary._ROWS + 1
     columns = [strings(range(n)), strings(range(n), "e:"), *[np.ones(n)] * 3]
 
-    chosen, _ = choose_forms(
-        pa.table(columns, schema=MEANINGS), gate=None, ignore_case=False, lang=None
-    )
+    chosen, _ = choose_forms(pa.table(columns, schema=MEANINGS), ignore_case=False, lang=None)
 
     assert chosen.column("form").combine_chunks() == columns[0]
     assert chosen.column("entity").combine_chunks() == columns[1]

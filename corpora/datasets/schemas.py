@@ -228,7 +228,11 @@ _WIKI_STAGES = {
 }
 _EXAMPLE_STAGES = {"document_shares": _columns(lowest=_DOUBLE, highest=_DOUBLE)}
 _FORM_STAGES = {
-    "common_forms": _required(_UINT64, "hash"),
+    "form_counts": _columns(count=_DOUBLE, linked=_DOUBLE, places=_DOUBLE),
+    "form_survey": _columns(table=_INT32, row=_INT64, values=pa.list_(_INT64)),
+    "form_places": _columns(
+        document=_STRING, features=pa.list_(_DOUBLE), truth=_DOUBLE, weight=_DOUBLE
+    ),
     "chosen_groups": _columns(group=_STRING, end=_INT64),
 }
 _CHOSEN = {"chosen_forms": [_FORM, *_columns(entity=_STRING, score=_FLOAT)]}

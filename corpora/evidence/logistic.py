@@ -11,6 +11,7 @@ from corpora.evidence.places import Floats, Places
 
 RIDGE = 1.0
 """The penalty of the squared weight of a standardised feature, in places."""
+_RELATIVE = 0.01  # of its mean: a feature that varies less tells next to nothing
 _MAX_STEPS = 50
 _CONVERGED = 1e-8
 _DECIMALS = 9  # of stored numbers: threads may add up in another order, which moves later digits
@@ -43,13 +44,15 @@ def fit(places: Places, *, ridge: float = RIDGE) -> Logistic:
     """Fit a model to places.
 
     Its weights are those of the features as they are; the penalty is that of standardised ones, so
-    that units do not matter. A feature without variance gets no weight.
+    that units do not matter. A feature that never varies gets no weight, and one that hardly does
+    little.
     """
     features, counts = places.features, places.weights
     total = max(counts.sum(), 1e-9)
     means = counts @ features / total
-    scales = np.sqrt(counts @ (features - means) ** 2 / total)
-    scales[scales < 1e-9] = np.inf
+    variances = counts @ (features - means) ** 2 / total
+    scales = np.sqrt(variances + (_RELATIVE * means) ** 2)
+    scales[variances < 1e-18] = np.inf
     design = np.column_stack([(features - means) / scales, np.ones(len(places))])
     penalty = np.append(np.full(len(places.names), ridge), 1e-3)  # keeps the intercept finite
     standard = _Problem(design, places, penalty).solve()

@@ -32,6 +32,7 @@ from corpora.matching.surface_forms import Right, fold
 Floats = npt.NDArray[np.float64]
 
 CHOSEN = SCHEMAS["chosen_forms"].columns
+COUNTS = SCHEMAS["form_counts"].columns
 MEANINGS = pa.schema(
     [
         pa.field("form", pa.string(), nullable=False),
@@ -43,16 +44,10 @@ MEANINGS = pa.schema(
 )
 """The columns of a form and one entity that it may mean; ``count`` is a weight, of the same kind in
 all rows."""
+MENTIONS_OF_LINES = 1000.0
+"""The number of mentions that the ratios of a line stand for."""
 _ROWS = 1 << 16  # rows handled at once
 _PART_ROWS = 1 << 20  # rows of a part; choosing forms takes 200 bytes a row
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gate:
-    """The thresholds that a form must reach; an unknown value does not pass."""
-
-    min_link_probability: float
-    min_prior: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +111,7 @@ def _meaning(fields: Sequence[str], *, where: str) -> dict[str, str | float | No
     return {
         "form": fields[0],
         "entity": fields[1] or None,
-        "count": prior or 0.0,
+        "count": MENTIONS_OF_LINES * (prior or 0.0),
         "prior": prior,
         "link_probability": probability,
     }
@@ -133,23 +128,21 @@ def _ratio(text: str, *, where: str) -> float | None:
 
 
 def choose_forms(
-    meanings: pa.Table, *, gate: Gate | None, ignore_case: bool, lang: str | None
-) -> tuple[pa.Table, dict[str, int]]:
-    """Choose the entity of each form, and the forms that pass the gate: (chosen, counters).
+    meanings: pa.Table, *, ignore_case: bool, lang: str | None
+) -> tuple[pa.Table, pa.Table]:
+    """Choose the entity of each form; returns the rows of ``chosen_forms`` and ``form_counts``.
 
     A form gets the entity with the highest prior; of equals, the first by name. Spellings that
     differ only in how their letters are composed are one form, and with ``ignore_case`` those that
     differ only in case: their numbers of mentions and of occurrences are added up. More than a
     million rows are processed in parts, and the result is in the order of the parts.
     """
-    tables = [CHOSEN.empty_table()]
-    n_forms = 0
-    for part in parts_of(meanings, ignore_case=ignore_case, lang=lang):
-        chosen, n = _choose(part, gate=gate, ignore_case=ignore_case, lang=lang)
-        tables.append(chosen)
-        n_forms += n
-    chosen = pa.concat_tables(tables)
-    return chosen, {"forms.kept": len(chosen), "forms.gated_out": n_forms - len(chosen)}
+    parts = [
+        _choose(part, ignore_case=ignore_case, lang=lang)
+        for part in parts_of(meanings, ignore_case=ignore_case, lang=lang)
+    ]
+    chosen, counts = zip(*parts, strict=True)
+    return pa.concat_tables(chosen), pa.concat_tables(counts)
 
 
 def parts_of(meanings: pa.Table, *, ignore_case: bool, lang: str | None) -> Iterator[pa.Table]:
@@ -172,34 +165,21 @@ def parts_of(meanings: pa.Table, *, ignore_case: bool, lang: str | None) -> Iter
 
 
 def _choose(
-    meanings: pa.Table, *, gate: Gate | None, ignore_case: bool, lang: str | None
-) -> tuple[pa.Table, int]:
-    """Choose among all rows of some forms; returns the chosen rows, and the number of forms."""
+    meanings: pa.Table, *, ignore_case: bool, lang: str | None
+) -> tuple[pa.Table, pa.Table]:
+    """Choose among all rows of some forms."""
     keys, key_of_row, linked, places = _keys(meanings, ignore_case=ignore_case, lang=lang)
     names, best, counts = _best(meanings, key_of_row)
-    # In float32, as they were stored: a value that equals the threshold passes.
     prior, probability = (counts / linked).astype(np.float32), (linked / places).astype(np.float32)
     score = np.where(np.isnan(probability), prior, prior * probability)
-    passes = np.ones(len(prior), np.bool_)
-    if gate:
-        passes = probability >= np.float32(gate.min_link_probability)
-        passes &= prior >= np.float32(gate.min_prior)
-    kept = np.flatnonzero(passes)
+    every = np.arange(len(best))
     columns = [
-        _take(keys, kept),
-        _take(names, best[kept]),
-        pa.array(np.minimum(score[kept], 1), from_pandas=True),
+        _take(keys, every),
+        _take(names, best),
+        pa.array(np.minimum(score, 1), from_pandas=True),
     ]
-    return pa.table(columns, schema=CHOSEN), len(passes)
-
-
-def link_probabilities(meanings: pa.Table, *, lang: str | None) -> tuple[pa.StringArray, Floats]:
-    """Compute the link probability of each form, case folded; NaN where it is unknown.
-
-    Returns the forms and their probabilities.
-    """
-    keys, _, linked, places = _keys(meanings, ignore_case=True, lang=lang)
-    return keys, (linked / places).astype(np.float32)
+    numbers = [pa.array(column, from_pandas=True) for column in (counts, linked, places)]
+    return pa.table(columns, schema=CHOSEN), pa.table(numbers, schema=COUNTS)
 
 
 def _keys(

@@ -193,12 +193,14 @@ class FormTable:
         overlap: Overlap = "leftmost_longest",
         groups: Sequence[str | None] = (None,),
         borders: Numbers = _NONE,
+        without: Numbers | None = None,
     ) -> tuple[Numbers, Numbers, Numbers]:
         """Return starts, ends and numbers of the forms of a group in a text: disjoint, in order.
 
         A match overlaps none of the occupied spans, given by ``starts`` and ``ends``, and no line
         end: many texts, joined by newlines, can be searched at once. At each of ``borders`` the
         text of the next of ``groups`` begins. Where case is ignored, forms must be folded already.
+        ``without``: the numbers of forms that count as missing.
         """
         text = fold(text, lang=lang) if ignore_case else text
         salts = _salts_of(groups)
@@ -215,6 +217,7 @@ class FormTable:
                 overlap=overlap,
                 salts=salts,
                 borders=borders - begin,
+                without=without,
             )
             found.append((firsts + begin, lasts + begin, numbers))
         firsts, lasts, numbers = (np.concatenate(column) for column in zip(*found, strict=True))
@@ -230,6 +233,7 @@ class FormTable:
         overlap: Overlap,
         salts: _Keys,
         borders: Numbers,
+        without: Numbers | None,
     ) -> tuple[Numbers, Numbers, Numbers]:
         may_start, may_end = boundaries(codes, is_korean=is_korean)
         may_end_in_word = may_end_inside(codes) if right == "prefix" else None
@@ -255,6 +259,8 @@ class FormTable:
             hashes ^= salts[0] if salt_of is None else salt_of[active[of]]
             values = self._look_up(hashes)
             places = np.flatnonzero(values > 1)
+            if without is not None:
+                places = places[~np.isin((values[places] >> 1) - 1, without)]
             which, numbers = active[of[places]], (values[places] >> 1) - 1
             longest[which], form_of[which] = ends[places], numbers  # the last, as ends ascend
             if overlap == "longest_cover":

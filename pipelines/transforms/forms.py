@@ -3,20 +3,13 @@
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from corpora.datasets.columns import Mentions, batch_of
-from corpora.datasets.shards import read_batches
 from corpora.document import Origin, Rejected
-from corpora.errors import CorpusError
 from corpora.lexicon.words import ALL, WordFilter, chosen_words, group_ends, read_words
-from corpora.matching.common_words import common_forms, without_common
 from corpora.matching.form_dictionary import (
-    FormDictionary,
     FormsByGroup,
-    Gate,
     Matching,
     build_table,
     choose_forms,
@@ -78,35 +71,22 @@ class ReadWords(ReadUnits[pa.Table]):
 
 
 class ChooseForms(PerUnit[pa.Table, Rows | Counts]):
-    """Choose the meaning of each form, and the forms that are worth matching.
+    """Choose the meaning of each form.
 
     ``PCollection[InUnit[pa.Table]]`` -> ``PCollection[InUnit[Rows | Counts]]``: a table of
-    ``MEANINGS`` becomes rows of ``chosen`` and, with a gate, of ``common``.
+    ``MEANINGS`` becomes rows of ``chosen`` and ``counts``.
     """
 
-    gate: Gate | None = None
-    """The thresholds that a form must reach; None: all forms are chosen."""
     ignore_case: bool = False
     lang: str | None = None
     """The language whose rules for case apply; None: unknown."""
 
     def process(self, meanings: pa.Table) -> Iterator[Rows | Counts]:
-        """Choose among the forms."""
-        if self.gate and not len(meanings.column("link_probability").drop_null()):
-            raise CorpusError(
-                "--policy gated: no form has a link probability. Choose --policy all, or make the "
-                "vocabulary with link probabilities."
-            )
-        chosen, counters = choose_forms(
-            meanings, gate=self.gate, ignore_case=self.ignore_case, lang=self.lang
-        )
+        """Choose the meanings."""
+        chosen, counts = choose_forms(meanings, ignore_case=self.ignore_case, lang=self.lang)
         yield from _chosen_rows(chosen)
-        if self.gate:
-            least = self.gate.min_link_probability
-            common = common_forms(meanings, below=least, lang=self.lang)
-            counters["forms.common"] = len(common)
-            yield Rows("common", batch_of("common_forms", [common]))
-        yield Counts(counters)
+        yield from Rows.each("counts", counts.to_batches(max_chunksize=BATCH_ROWS))
+        yield Counts({"forms.kept": len(chosen)})
 
 
 class ChooseWords(PerUnit[pa.Table, Rows | Counts]):
@@ -150,7 +130,7 @@ class AddMentions(OfRun, PerUnit[pa.RecordBatch, Yield]):
     """Match chosen forms in documents, and add a mention where there is none yet.
 
     The forms are those that ``ChooseForms`` or ``ChooseWords`` chose, in the table of
-    ``IndexChosen``. Where forms were gated, matched titles that are common words are removed first.
+    ``IndexChosen``.
 
     ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows | Counts | Rejected]]``:
     batches with all columns of ``documents`` become rows of the output.
@@ -165,44 +145,25 @@ class AddMentions(OfRun, PerUnit[pa.RecordBatch, Yield]):
     def start(self) -> None:
         """Open the forms, and reset the counts."""
         self._forms = _forms_of(self.folder, self.matching, self.group_column)
-        self._common = _common_of(self.folder)
-        self._n_before = self._n_added = self._n_common = 0
+        self._n_before = self._n_added = 0
 
     def process(self, batch: pa.RecordBatch) -> Iterator[Yield]:
         """Add mentions to a batch."""
         self._n_before += len(Mentions.of(batch).structs)
         for dictionary, documents in self._forms.dictionaries_for(batch):
-            for rows, made in read_rows(documents, partial(self._augmented, dictionary)):
+            add = partial(dictionary.add_to, origin=self.origin)
+            for rows, made in read_rows(documents, add):
                 if isinstance(made, Rejected):
                     yield made
                     continue
-                augmented, n_added, n_common = made
+                augmented, n_added = made
                 self._n_added += n_added
-                self._n_common += n_common
                 yield Rows("", augmented)
                 yield Counts(read=rows.num_rows, written=rows.num_rows)
-
-    def _augmented(
-        self, dictionary: FormDictionary, documents: pa.RecordBatch
-    ) -> tuple[pa.RecordBatch, int, int]:
-        """Return documents with the new mentions, and how many were added and removed."""
-        gated, n_common = without_common(documents, self._common, lang=self.matching.lang)
-        augmented, n_added = dictionary.add_to(gated, origin=self.origin)
-        return augmented, n_added, n_common
 
     def finish(self) -> Iterator[Counts]:
         """Yield the counts of the unit."""
         yield Counts({"mentions.before": self._n_before, "mentions.added": self._n_added})
-        if self._n_common:
-            yield Counts({"mentions.common_words": self._n_common})
-
-
-@lru_cache(maxsize=1)
-def _common_of(folder: str) -> npt.NDArray[np.uint64]:
-    path = WorkDirectory(folder).shard("common", 0)
-    batches = list(read_batches(path, "common_forms"))
-    hashes = [batch.column("hash").to_numpy() for batch in batches]
-    return np.concatenate([np.empty(0, np.uint64), *hashes])
 
 
 @lru_cache(maxsize=1)  # a worker opens them once, not for each unit

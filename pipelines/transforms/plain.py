@@ -8,6 +8,7 @@ from pathlib import Path
 
 import apache_beam as beam
 import pyarrow as pa
+import pyarrow.compute as pc
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
@@ -18,7 +19,6 @@ from corpora.document import Document
 from corpora.errors import CorpusError
 from corpora.matching.form_dictionary import (
     FormDictionary,
-    Gate,
     Matching,
     choose_forms,
     read_meanings,
@@ -56,15 +56,14 @@ def _documents(element: InUnit) -> Iterator[Document]:
 class MatchForms(beam.PTransform):
     """Add a mention where a form of a vocabulary stands in a document without a mention.
 
-    ``PCollection[Document]`` -> ``PCollection[Document]``. Forms are matched case-sensitively.
+    ``PCollection[Document]`` -> ``PCollection[Document]``. Forms of several words are matched, as
+    they are spelled: what else is a mention, ``augment_mentions`` learns from all documents.
     """
 
     vocab: str
     """The folder of a dataset of ``documents_to_entity_vocab``; each worker opens it once."""
     lang: str | None = None
     """The language whose rules for words apply; None: unknown."""
-    min_link_probability: float = 0.05
-    min_prior: float = 0.5
 
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Apply the transform."""
@@ -79,8 +78,8 @@ class _MatchForms(beam.DoFn):
         step = self._step
         dataset = open_dataset(self._vocab, "entities")
         meanings = read_meanings(dataset.path / shard.name for shard in dataset.shards)
-        gate = Gate(min_link_probability=step.min_link_probability, min_prior=step.min_prior)
-        chosen, _ = choose_forms(meanings, gate=gate, ignore_case=False, lang=step.lang)
+        chosen, _ = choose_forms(meanings, ignore_case=False, lang=step.lang)
+        chosen = chosen.filter(pc.match_substring_regex(chosen.column("form"), r"\w\W+\w"))
         self._forms = FormDictionary(chosen, Matching(lang=step.lang, ignore_case=False))
 
     def process(self, document: Document) -> Iterator[Document]:

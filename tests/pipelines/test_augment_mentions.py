@@ -107,38 +107,6 @@ def test_all_forms_become_mentions(inputs, tmp_path):
     ]
 
 
-def test_gate_keeps_forms_that_are_links_and_mean_one_thing(inputs, tmp_path):
-    assert run(inputs, tmp_path / "out", "--policy", "gated", "--match-case") == 0
-
-    assert added(tmp_path / "out") == [
-        [("Jena", "x:Jena", 0.45)] * 2,
-        [],
-        [("Jena", "x:Jena", 0.45)],
-        [("耶拿", "x:Jena", 1.0)],
-    ]
-    counters = open_dataset(tmp_path / "out").description["counters"]
-    assert counters == {
-        "forms.common": 1,
-        "forms.gated_out": 2,
-        "forms.kept": 2,
-        "mentions.added": 4,
-        "mentions.before": 1,
-    }
-
-
-def test_gate_takes_out_matched_titles_that_are_common_words(inputs, tmp_path):
-    forms = tmp_path / "forms.tsv"
-    forms.write_text("Jena\tx:Jena\t1\t0.5\nglas\tx:Glas (Stoff)\t1\t0.01\n", encoding="utf-8")
-    assert run(inputs, tmp_path / "all", "--origin", "title_match", forms=forms) == 0
-    options = ["--input", str(tmp_path / "all"), "--forms", str(forms), "--policy", "gated"]
-
-    assert main([*options, "--output", str(tmp_path / "out")]) == 0
-
-    [*_, document, _] = open_dataset(tmp_path / "out", "documents").records()
-    assert [document.text[m.start : m.end] for m in document.mentions] == ["Jena", "JENA"]
-    assert open_dataset(tmp_path / "out").description["counters"]["mentions.common_words"] == 1
-
-
 def test_prefix_makes_the_form_a_mention(inputs, tmp_path):
     assert run(inputs, tmp_path / "out", "--right", "prefix", "--origin", "title_match") == 0
 
@@ -179,16 +147,8 @@ def test_a_vocabulary_is_a_dictionary(inputs, tmp_path):
     }
     vocab = write_dataset(tmp_path / "vocab", "entities", [row])
 
-    assert run(inputs, tmp_path / "out", "--policy", "gated", forms=vocab) == 0
+    assert run(inputs, tmp_path / "out", forms=vocab) == 0
     assert added(tmp_path / "out")[0] == [("Jena", "x:Jena", 0.45)] * 2
-
-
-def test_a_gate_needs_link_probabilities(inputs, tmp_path, capsys):
-    forms = tmp_path / "forms.tsv"
-    forms.write_text("Jena\tx:Jena\n", encoding="utf-8")
-
-    assert run(inputs, tmp_path / "out", "--policy", "gated", forms=forms) == 1
-    assert "no form has a link probability" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", ["", "\n\tx:Jena\n"])
@@ -201,9 +161,9 @@ def test_a_file_without_forms_is_an_error(inputs, tmp_path, capsys, content):
 
 
 def test_what_makes_no_sense_is_an_error(inputs, tmp_path, capsys):
-    assert run(inputs, tmp_path / "out", "--min-prior", "2") == 2
-    assert run(inputs, tmp_path / "out", "--min-prior", "0.3") == 2
-    assert "--min-prior is for --policy gated" in capsys.readouterr().err
+    assert run(inputs, tmp_path / "out", "--min-precision", "2") == 2
+    assert run(inputs, tmp_path / "out", "--min-precision", "0.3") == 2
+    assert "--min-precision is for --policy gated" in capsys.readouterr().err
     assert run(inputs, tmp_path / "out", "--lang", "german!") == 2
     assert "--lang german!: no tag of a language" in capsys.readouterr().err
     assert run(inputs, tmp_path / "out", forms="absent") == 2

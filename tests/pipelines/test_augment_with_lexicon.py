@@ -135,7 +135,7 @@ def test_two_workers_write_the_same_bytes(made, tmp_path):
 def test_a_lexicon_has_no_gate(made, tmp_path, capsys):
     assert run(made, tmp_path / "out", "all", "--policy", "gated") == 2
 
-    assert "no link probabilities" in capsys.readouterr().err
+    assert "is for entities" in capsys.readouterr().err
 
 
 def test_documents_are_no_forms(made, tmp_path, capsys):

@@ -39,7 +39,7 @@ PIPELINES = {
         {"input": DATA / "ner" / "eng.testa", "split": "document", "seed": 3},
     ),
     "lexicon": ("documents_to_lexicon", {"known": "none", "drop": ("inner", "known")}),
-    "augment": ("augment_mentions", {"policy": "gated", "match_case": True}),
+    "augment": ("augment_mentions", {"policy": "gated", "min_precision": 0.9}),
 }
 
 

@@ -41,6 +41,15 @@ def test_units_of_features_do_not_matter():
     assert np.allclose(fit(scaled).log_odds(scaled.features), plain, atol=1e-4)
 
 
+def test_a_feature_that_hardly_varies_says_little_of_values_that_were_never_seen():
+    places = drawn(500)
+    nearly = 8 + places.features[:, :1] * 1e-4
+
+    model = fit(places_of(nearly, places.truth, documents=40))
+
+    assert abs(model.log_odds(np.array([[8.0]])) - model.log_odds(np.array([[8.1]]))) < 1
+
+
 def test_a_weight_of_two_is_a_place_that_stands_twice():
     places, first = drawn(200), np.arange(50)
     weights = np.where(np.arange(200) < 50, 2.0, 1.0)

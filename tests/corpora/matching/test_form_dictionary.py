@@ -15,7 +15,6 @@ from corpora.matching.form_dictionary import (
     CHOSEN,
     MEANINGS,
     FormDictionary,
-    Gate,
     Matching,
     choose_forms,
     read_meanings,
@@ -30,19 +29,15 @@ def meanings(*rows):
     )
 
 
-def choose(table, *, gate=None, ignore_case=True, lang=None):
-    chosen, counters = choose_forms(table, gate=gate, ignore_case=ignore_case, lang=lang)
-    rows = {row["form"]: (row["entity"], row["score"]) for row in chosen.to_pylist()}
-    return rows, counters
-
-
-GATE = Gate(min_link_probability=0.05, min_prior=0.5)
+def choose(table, *, ignore_case=True, lang=None):
+    chosen, _ = choose_forms(table, ignore_case=ignore_case, lang=lang)
+    return {row["form"]: (row["entity"], row["score"]) for row in chosen.to_pylist()}
 
 
 def test_a_form_means_the_entity_with_the_highest_prior():
     table = meanings(("Jena", "B", 1, 0.25, 0.5), ("Jena", "A", 3, 0.75, 0.5))
 
-    assert choose(table)[0] == {"jena": ("A", 0.375)}
+    assert choose(table) == {"jena": ("A", 0.375)}
 
 
 def test_ties_are_broken_by_entity():
@@ -50,7 +45,7 @@ def test_ties_are_broken_by_entity():
         ("Jena", None, 1, 0.25, None), ("Jena", "B", 1, 0.25, None), ("Jena", "A", 1, 0.25, None)
     )
 
-    assert choose(table)[0] == {"jena": ("A", 0.25)}
+    assert choose(table) == {"jena": ("A", 0.25)}
 
 
 def test_each_of_very_many_forms_means_its_own_entity():
@@ -59,9 +54,7 @@ def test_each_of_very_many_forms_means_its_own_entity():
     nothing = pa.nulls(n, pa.float64())
     columns = [forms, [f"Q:{form}" for form in forms], [0.0] * n, nothing, nothing]
 
-    chosen, _ = choose_forms(
-        pa.table(columns, schema=MEANINGS), gate=None, ignore_case=False, lang=None
-    )
+    chosen, _ = choose_forms(pa.table(columns, schema=MEANINGS), ignore_case=False, lang=None)
 
     assert dict(zip(*(chosen.column(c).to_pylist() for c in ("form", "entity")), strict=True)) == {
         form: f"Q:{form}" for form in forms
@@ -75,49 +68,28 @@ def test_spellings_are_added_up():
         ("us", "Us (film)", 4, 1.0, 0.01),
     )
 
-    folded, _ = choose(table)
-    spelled, _ = choose(table, ignore_case=False)
+    folded = choose(table)
+    spelled = choose(table, ignore_case=False)
 
     assert folded == {"us": ("United States", pytest.approx(99 / (200 + 400)))}
     assert spelled["us"] == ("Us (film)", pytest.approx(0.01))
     assert spelled["US"] == ("United States", pytest.approx(0.99 * 0.5))
 
 
-def test_gate_keeps_what_equals_the_thresholds():
-    table = meanings(
-        ("a", "A", 5, 0.5, 0.05),
-        ("b", "B", 5, 0.5, 0.04),
-        ("c", "C", 4, 0.4, 0.05),
-        ("d", "D", 5, 0.5, None),
-    )
+def test_the_counts_of_each_form_are_kept():
+    table = meanings(("a", "A", 6, 0.6, 0.5), ("a", "B", 4, 0.4, 0.5), ("b", "B", 1, 1.0, None))
 
-    kept, counters = choose(table, gate=GATE)
+    _, counts = choose_forms(table, ignore_case=True, lang=None)
 
-    assert set(kept) == {"a"}
-    assert counters == {"forms.kept": 1, "forms.gated_out": 3}
+    assert counts.column("count").to_pylist() == [6, 1]
+    assert counts.column("linked").to_pylist() == [10, 1]
+    assert counts.column("places").to_pylist() == [20, None]
 
 
-@given(count=st.integers(1, 1000), others=st.integers(0, 1000), unlinked=st.integers(0, 10_000))
-def test_rounding_does_not_decide_at_a_threshold(count, others, unlinked):
-    linked = count + others
-    prior, probability = (
-        pa.scalar(x, pa.float32()).as_py() for x in (count / linked, linked / (linked + unlinked))
-    )
-    rows = [("a", "A", count, prior, probability)]
-    if others:
-        rest = pa.scalar(others / linked, pa.float32()).as_py()
-        rows.append(("a", "B", others, rest, probability))
-    best = max(count, others) / linked
-    gate = Gate(min_link_probability=linked / (linked + unlinked), min_prior=best)
-
-    assert set(choose(meanings(*rows), gate=gate)[0]) == {"a"}
-
-
-def test_what_is_unknown_has_no_score_and_passes_no_gate():
+def test_what_is_unknown_has_no_score():
     table = meanings(("Jena", "A", 0, None, None), ("Ulm", "U", 1, 1.0, None))
 
-    assert choose(table)[0] == {"jena": ("A", None), "ulm": ("U", 1.0)}
-    assert choose(table, gate=GATE)[0] == {}
+    assert choose(table) == {"jena": ("A", None), "ulm": ("U", 1.0)}
 
 
 @given(
@@ -136,7 +108,7 @@ def test_choice_is_that_of_the_slow_way(counts, ignore_case):
         linked[form] += count
     table = meanings(*((f, e, n, n / linked[f], 0.5) for f, e, n in counts))
 
-    chosen, _ = choose(table, ignore_case=ignore_case)
+    chosen = choose(table, ignore_case=ignore_case)
 
     sums = defaultdict(lambda: defaultdict(int))
     for form, entity, count in counts:
@@ -169,8 +141,8 @@ def test_a_table_of_forms_is_read(encoding, tmp_path):
     rows = read_meanings_file(file).to_pylist()
 
     assert [tuple(row.values()) for row in rows] == [
-        ("Jena", "x:Jena", 0.5, 0.5, 0.25),
-        ("Ulm", "x:Ulm", 1.0, 1.0, None),
+        ("Jena", "x:Jena", 500, 0.5, 0.25),
+        ("Ulm", "x:Ulm", 1000, 1.0, None),
         ("Neu", None, 0.0, None, None),
     ]
 
@@ -220,7 +192,7 @@ def test_forms_are_found_however_their_letters_are_composed(form, other, ignore_
         [document_to_row(document)] * 2, schema=SCHEMAS["documents"].columns
     )
     rows = [(unicodedata.normalize(form, name), name, 1, None, None) for name in names]
-    chosen, _ = choose_forms(meanings(*rows), gate=None, ignore_case=ignore_case, lang=None)
+    chosen, _ = choose_forms(meanings(*rows), ignore_case=ignore_case, lang=None)
 
     dictionary = FormDictionary(chosen, Matching(lang=None, ignore_case=ignore_case))
     augmented, n_added = dictionary.add_to(batch, origin="lexicon")
@@ -236,7 +208,7 @@ def test_forms_are_found_however_their_letters_are_composed(form, other, ignore_
 def test_spellings_of_the_same_letters_are_one_form():
     rows = [(unicodedata.normalize(form, "é"), "A", 1, 0.5, 0.5) for form in ("NFC", "NFD")]
 
-    chosen, _ = choose(meanings(*rows), ignore_case=False)
+    chosen = choose(meanings(*rows), ignore_case=False)
 
     assert chosen == {"é": ("A", 0.25)}
 

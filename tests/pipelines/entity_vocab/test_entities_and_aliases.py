@@ -1,11 +1,9 @@
 """Documents to an entity vocabulary: what is kept, and by which names it is known."""
 
-from pathlib import Path
-
 import pytest
 
 from corpora.datasets.shards import open_dataset
-from pipelines.documents_to_entity_vocab import Options, main, next_steps
+from pipelines.documents_to_entity_vocab import main
 from tests.pipelines.document_dataset import write_dataset
 from tests.pipelines.entity_vocab.made_vocabularies import (
     ARTICLES,
@@ -127,13 +125,6 @@ def test_link_probability_is_null_where_it_is_off(articles, tmp_path):
     out = build(tmp_path / "out", articles, link_probability="off")
 
     assert aliases_of(out, "dawiki:Berlin")["Berlin"]["link_probability"] is None
-
-
-@pytest.mark.parametrize(("link_probability", "policy"), [("on", "gated"), ("off", "all")])
-def test_the_next_command_matches_forms_as_the_vocabulary_allows(link_probability, policy):
-    options = Options(input=("a",), output=Path("b"), link_probability=link_probability)
-
-    assert f"--forms b --policy {policy} " in "\n".join(next_steps(options))
 
 
 def test_white_space_in_a_form_becomes_one_space(tmp_path):

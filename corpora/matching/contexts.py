@@ -1,0 +1,97 @@
+"""The surroundings of spans in text: sentence starts, capitals and words on either side, as arrays.
+
+In scripts without spaces, each character counts as a word.
+"""
+
+import re
+
+import numpy as np
+import numpy.typing as npt
+
+from corpora.hashing.tokens import Runs, mix
+from corpora.matching.arrays import Numbers
+from corpora.matching.surface_forms import fold
+from corpora.segmentation.scripts import UNSPACED
+
+Flags = npt.NDArray[np.bool_]
+
+N_WORDS = 1 << 16
+"""The number of values that words are hashed to; 0: no word."""
+_STEM = 5  # first characters by which inflected forms of a word are one
+_CLOSING = np.frombuffer(" \u00a0\"'“”«»„‘’‚‹›([{–—•*-".encode("utf-32-le"), np.uint32)
+_ENDS = np.frombuffer("\n.!?…:;。！？।։؟۔".encode("utf-32-le"), np.uint32)
+_JOINTS = np.frombuffer(" \u00a0-‐–".encode("utf-32-le"), np.uint32)
+_NO_SPACES = re.compile(f"[{UNSPACED}]")
+_UNKNOWN, _UPPER, _WORD, _UNSPACED_WORD = 128, 1, 2, 4
+_kinds = np.full(0x110000, _UNKNOWN, np.uint8)  # filled as characters occur
+
+
+def _kind(character: str) -> int:
+    kind = _UPPER if character.isupper() else 0
+    if character.isalnum():
+        kind |= _UNSPACED_WORD if _NO_SPACES.match(character) else _WORD
+    return kind
+
+
+class Contexts:
+    """The surroundings of spans of a text."""
+
+    def __init__(self, text: str, sentences: Numbers, *, lang: str | None) -> None:
+        """Describe a text; ``sentences`` are where its sentences start, if known."""
+        codes = np.frombuffer(f"\n{text}\n\n".encode("utf-32-le", "surrogatepass"), np.uint32)
+        folded = fold(f"\n{text}\n\n", lang=lang)
+        runs = np.frombuffer(folded.encode("utf-32-le", "surrogatepass"), np.uint32)
+        unknown = np.unique(codes[_kinds[codes] == _UNKNOWN])
+        _kinds[unknown] = [_kind(chr(code)) for code in unknown.tolist()]
+        self._codes, self._kinds = codes, _kinds[codes]
+        self._runs = Runs(mix(runs.astype(np.uint64) + np.uint64(1)))
+        in_word = (self._kinds & _WORD) > 0
+        positions = np.arange(len(codes))
+        begins = in_word & ~np.append(False, in_word[:-1])
+        self._word_begins = np.maximum.accumulate(np.where(begins, positions, 0))
+        after = np.where(in_word, len(codes), positions)
+        self._word_ends = np.minimum.accumulate(after[::-1])[::-1]
+        self._starts = np.zeros(len(codes), np.bool_)
+        self._starts[sentences + 1] = True
+        is_closing = np.isin(codes, _CLOSING)
+        before = np.maximum.accumulate(np.where(is_closing, 0, positions))
+        self._starts |= np.isin(codes[np.append(0, before[:-1])], _ENDS)
+
+    def starts_sentence(self, starts: Numbers) -> Flags:
+        """Tell which spans begin a sentence, a line, or follow a full stop or colon."""
+        return self._starts[starts + 1]
+
+    def edges(self, starts: Numbers, ends: Numbers) -> tuple[Numbers, Numbers]:
+        """Find the end of the first word of each span, and the start of its last one."""
+        first_ends = np.minimum(self._end_of_word(starts + 1) - 1, ends)
+        in_word = (self._kinds[ends] & _WORD) > 0
+        lasts = np.where(in_word, self._word_begins[ends] - 1, ends - 1)
+        return first_ends, np.maximum(lasts, starts)
+
+    def words_at(self, starts: Numbers) -> Numbers:
+        """Hash the word that begins at each offset."""
+        return self._hash(starts + 1)
+
+    def words_after(self, ends: Numbers) -> tuple[Numbers, Flags]:
+        """Hash the word after each span, and tell whether it has a capital first letter."""
+        at = ends + 1
+        joined = np.isin(self._codes[at], _JOINTS)
+        at = np.where(joined, at + 1, at)
+        return self._hash(at), (self._kinds[at] & _UPPER) > 0
+
+    def words_before(self, starts: Numbers) -> tuple[Numbers, Flags]:
+        """Hash the word before each span, and tell whether it has a capital inside a sentence."""
+        at = starts
+        at = np.where(np.isin(self._codes[at], _JOINTS), at - 1, at)
+        at = np.where((self._kinds[at] & _WORD) > 0, self._word_begins[at], at)
+        is_upper = ((self._kinds[at] & _UPPER) > 0) & ~self._starts[at]
+        return self._hash(at), is_upper
+
+    def _hash(self, at: Numbers) -> Numbers:
+        """Hash the beginnings of words at places of the padded text."""
+        kinds, ends = self._kinds[at], np.minimum(self._end_of_word(at), at + _STEM)
+        hashes = (self._runs.hash(at, ends) % np.uint64(N_WORDS - 1)).astype(np.int64) + 1
+        return np.where((kinds & (_WORD | _UNSPACED_WORD)) > 0, hashes, 0)
+
+    def _end_of_word(self, at: Numbers) -> Numbers:
+        return np.where((self._kinds[at] & _WORD) > 0, self._word_ends[at], at + 1)

@@ -1,0 +1,128 @@
+"""Facts on known forms, in tables that all processes map: what they mean, how they are spelled."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import read_batches
+from corpora.hashing.strings import long_hashes
+from corpora.matching.arrays import Numbers
+from corpora.matching.form_dictionary import MENTIONS_OF_LINES
+
+Floats = npt.NDArray[np.float64]
+
+SPELLING = (
+    *("words", "characters", "capital", "inner_capital", "uncased", "title", "part", "qualified"),
+    "letter",
+)
+"""The facts on the spelling of a form: see ``spelling``."""
+_WORD = re.compile(r"\w+")
+_LETTER = re.compile(r"[^\W\d_]")
+_QUALIFIER = re.compile(r" ?[(（].*[)）]$")
+_MOST = 127
+_NAMES = pa.schema([SCHEMAS["chosen_forms"].columns.field("entity")])
+
+
+class FormFacts:
+    """The facts on forms by their numbers: tables of ``write_facts``, and ``chosen_forms``."""
+
+    def __init__(self, folder: Path, chosen: Path) -> None:
+        names = ("entities", "entity_of", "counts", "spelling", "words")
+        columns = [np.load(folder / f"facts_{name}.npy", mmap_mode="r") for name in names]
+        self.entities: npt.NDArray[np.uint64] = columns[0]
+        """The hashes of all entities, sorted."""
+        self.entity_of: Numbers = columns[1]
+        """The row of the entity of each form; -1 where it has none."""
+        self.counts: Floats = columns[2]
+        """For each form, how often it means its entity, is a mention at all, and stands; NaN where
+        the dictionary does not say."""
+        batches = read_batches(chosen, SCHEMAS["chosen_forms"], columns=("entity",))
+        self._names = pa.Table.from_batches(batches, schema=_NAMES).column("entity")
+        self.spelling: npt.NDArray[np.int8] = columns[3]
+        """The facts of ``SPELLING`` on each form."""
+        self.words: npt.NDArray[np.uint64] = columns[4]
+        """The hash of each form that is one word, folded; else 0."""
+
+    def names_of(self, forms: Numbers) -> list[str | None]:
+        """Return the entities of forms."""
+        names: list[str | None] = self._names.take(pa.array(forms)).to_pylist()
+        return names
+
+
+def write_facts(folder: Path, chosen: Path, counts: Path) -> None:
+    """Write the facts on the forms in shards of ``chosen_forms`` and ``form_counts``."""
+    hashes, words = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]
+    spellings = [np.empty((0, len(SPELLING)), np.int8)]
+    for batch in read_batches(chosen, SCHEMAS["chosen_forms"], columns=("form", "entity")):
+        entities = batch.column("entity").fill_null("")
+        hashes.append(long_hashes(entities))
+        forms = batch.column("form").to_pylist()
+        pairs = zip(forms, entities.to_pylist(), strict=True)
+        rows = np.array([spelling(*pair) for pair in pairs], np.int8).reshape(-1, len(SPELLING))
+        spellings.append(rows)
+        words.append(np.where(rows[:, 0] == 1, hashed_words(forms), 0).astype(np.uint64))
+    of_forms = np.concatenate(hashes)
+    nothing = long_hashes(pa.array([""]))
+    entities_of_all = np.setdiff1d(of_forms, nothing)
+    at = np.searchsorted(entities_of_all, of_forms).astype(np.int32)
+    batches = list(read_batches(counts, SCHEMAS["form_counts"]))
+    numbers = [np.column_stack([c.to_numpy(zero_copy_only=False) for c in b]) for b in batches]
+    tables = {
+        "entities": entities_of_all,
+        "entity_of": np.where(of_forms == nothing, -1, at),
+        "counts": _known_counts(np.concatenate([np.empty((0, 3)), *numbers])),
+        "spelling": np.concatenate(spellings),
+        "words": np.concatenate(words),
+    }
+    for name, table in tables.items():
+        np.save(folder / f"facts_{name}.npy", table)
+
+
+def _known_counts(counts: Floats) -> Floats:
+    """Let forms without numbers mean their entity always."""
+    counts[np.isnan(counts[:, 1]), :2] = MENTIONS_OF_LINES
+    return counts
+
+
+def hashed_words(words: Sequence[str]) -> npt.NDArray[np.uint64]:
+    """Hash words without regard to case."""
+    return long_hashes(pa.array([word.lower() for word in words], pa.string()))
+
+
+@lru_cache(maxsize=1 << 14)
+def title_words(entity: str) -> tuple[str, ...]:
+    """Return the words of the title of an entity, without its qualifier, if it has several."""
+    words = _WORD.findall(bare_title(entity).lower())
+    return tuple(words) if len(words) > 1 else ()
+
+
+def bare_title(entity: str) -> str:
+    """Return the title of an entity without its qualifier."""
+    return _QUALIFIER.sub("", entity.partition(":")[2] or entity)
+
+
+def spelling(form: str, entity: str) -> tuple[int, ...]:
+    """Describe a form beside the title of its entity.
+
+    The number of words and of characters; whether it begins with a capital, has one further inside,
+    has no letter with case; is the title (without a qualifier), is a part of it; whether the
+    title has a qualifier; and whether the form has a letter at all.
+    """
+    bare = bare_title(entity)
+    return (
+        min(len(_WORD.findall(form)), _MOST),
+        min(len(form), _MOST),
+        form[:1].isupper(),
+        any(map(str.isupper, form[1:])),
+        form.lower() == form.upper(),
+        form[:1].upper() + form[1:] == bare,
+        form != bare and form in bare,
+        not entity.endswith(bare),
+        _LETTER.search(form) is not None,
+    )

@@ -1,0 +1,103 @@
+"""``report.md`` of additions: expected precision, what was held back, the most frequent forms."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import pyarrow.compute as pc
+
+from corpora.datasets.columns import Mentions
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import read_shards
+from corpora.document import Origin
+from corpora.evidence.evidence import Evidence
+from corpora.reports import counted, markdown_table
+
+N_FORMS = 20
+"""The number of most frequent added forms that are listed, with an example each."""
+_AROUND = 40  # characters on each side of an example
+_HELD_BACK = "mentions.held_back."
+
+
+def report(
+    evidence: Evidence | None,
+    counters: Mapping[str, int],
+    shards: Iterable[Path],
+    *,
+    origin: Origin,
+) -> str:
+    """Write the text of ``report.md``; ``shards`` are the finished documents."""
+    n_added, n_removed = (
+        counters.get(f"mentions.{name}", 0) for name in ("added", "title_matches_removed")
+    )
+    lines = [
+        *("# Added mentions", ""),
+        f"- Added: {counted(n_added, 'mention')}.",
+        f"- Removed as doubtful: {n_removed:,} title matches.",
+        *(*_precision(evidence), ""),
+        *("## Held back", "", *_held_back(counters), ""),
+        *("## Most frequent added forms", "", *_frequent(shards, origin), ""),
+        *("## The model", "", *_model(evidence), ""),
+    ]
+    return "\n".join(lines)
+
+
+def _precision(evidence: Evidence | None) -> Iterator[str]:
+    if evidence is None:
+        yield "- **Precision unknown**: there are too few links to learn from. Added were forms of"
+        yield "  several words, and words with a capital inside sentences."
+    elif evidence.measured is None:
+        yield f"- **No threshold reaches a precision of {evidence.min_precision:.0%}** on hidden"
+        yield "  links: nothing was added. Choose a lower --min-precision."
+    else:
+        measured = evidence.measured
+        yield f"- Expected precision: {measured.precision}."
+        yield f"- Hidden links found again: {measured.recall}."
+        yield f"- Least probability of an added mention: {measured.threshold:.3f}."
+        yield ""
+        yield "Links were taken as hidden, document by document, and judged by a model that had not"
+        yield "seen the document. A part of a longer link counts as wrong."
+
+
+def _held_back(counters: Mapping[str, int]) -> Iterator[str]:
+    rows = [
+        (name.removeprefix(_HELD_BACK).replace("_", " "), count)
+        for name, count in counters.items()
+        if name.startswith(_HELD_BACK)
+    ]
+    yield from markdown_table(("reason", "places"), rows)
+
+
+def _frequent(shards: Iterable[Path], origin: Origin) -> Iterator[str]:
+    counts: Counter[tuple[str, str]] = Counter()
+    examples: dict[tuple[str, str], str] = {}
+    for text, mentions in _added(shards, origin):
+        for start, end, entity in mentions:
+            key = (text[start:end], entity)
+            counts[key] += 1
+            if key not in examples:
+                around = text[max(0, start - _AROUND) : start], text[end : end + _AROUND]
+                before, after = (" ".join(part.split("\n")) for part in around)
+                examples[key] = f"…{before}**{key[0]}**{after}…"
+    ordered = sorted(counts, key=lambda key: (-counts[key], key))[:N_FORMS]
+    rows = [(*key, counts[key], examples[key]) for key in ordered]
+    yield from markdown_table(("form", "entity", "added", "example"), rows, align="llrl")
+
+
+def _added(
+    shards: Iterable[Path], origin: Origin
+) -> Iterator[tuple[str, list[tuple[int, int, str]]]]:
+    for batch in read_shards(shards, SCHEMAS["documents"], columns=("text", "mentions")):
+        mentions = Mentions.of(batch)
+        is_added = pc.equal(mentions.structs.field("origin"), origin).to_numpy(zero_copy_only=False)
+        fields = (mentions.structs.field(name).to_pylist() for name in ("start", "end", "entity"))
+        rows = list(zip(*fields, strict=True))
+        for number, text in enumerate(batch.column("text").to_pylist()):
+            here = range(mentions.ends[number], mentions.ends[number + 1])
+            yield text, [rows[n] for n in here if is_added[n]]
+
+
+def _model(evidence: Evidence | None) -> Iterator[str]:
+    if evidence is not None:
+        rows = zip(evidence.model.names, evidence.model.weights, strict=True)
+        yield from markdown_table(("feature", "weight"), [(n, f"{w:+.3f}") for n, w in rows])

@@ -1,0 +1,111 @@
+"""Places whose truth the links of a document tell, when they are taken as hidden.
+
+A place with the span of a link is right if it means the same entity, and wrong if it means another;
+a place inside a longer link is wrong, being a part of a name. Some places are neither, and left
+out: a form with a capital that ends a longer link after a small word or a comma (*President of
+Angola*), one that contains the link or overlaps a link to the same entity, and a title that a link
+shows for another title (*Italy* for *Anarchism in Italy*). And of a form that hardly any document
+links, the other places are taken for common words: links alone would never show ``up`` to be none.
+"""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from corpora.matching.arrays import Numbers
+from corpora.matching.form_facts import Floats, FormFacts, spelling
+from corpora.matching.form_table import FormTable
+from corpora.matching.place_features import LINKED, Judged, Knowledge
+from corpora.matching.survey import Found, Texts
+
+Flags = npt.NDArray[np.bool_]
+
+_ENDING = 3  # letters by which spellings of one title differ
+_SELDOM = 0.05
+"""The fraction of documents with a form, of those that mention what it means, that link it at
+least."""
+
+
+def labelled(
+    texts: Texts, table: FormTable, known: Knowledge
+) -> tuple[Numbers, Floats, Floats, Floats]:
+    """Return the places of known truth in some documents.
+
+    The index of the document, the features, the truth, and the weight of each.
+    """
+    judged = Judged(texts, _as_if_unlinked(texts, table, known.facts), known)
+    features = judged.features()
+    touches, is_unclear = _overlaps(judged, known.facts)
+    weights = (touches & ~is_unclear).astype(np.float64)
+    free = _first_unlinked(judged, touches)
+    odds = np.exp(features[free, LINKED])
+    weights[free] = 1 - np.minimum(1, odds * (1 - _SELDOM) / _SELDOM)
+    kept = (weights > 0.01) & (judged.spelling[:, 8] > 0)
+    truth = judged.is_right.astype(np.float64)
+    return judged.found.documents[kept], features[kept], truth[kept], weights[kept]
+
+
+def _as_if_unlinked(texts: Texts, table: FormTable, facts: FormFacts) -> Found:
+    """Find the forms of each document that would be known without its own links."""
+    found = texts.find(table)
+    is_link = found.link_of(texts) >= 0
+    parts = []
+    for number in range(texts.batch.num_rows):
+        of_document = found.documents == number
+        forms, n_links = np.unique(found.forms[of_document & is_link], return_counts=True)
+        unknown = forms[facts.counts[forms, 1] - n_links < 0.5]
+        if len(unknown):
+            document = Texts(texts.batch.slice(number, 1), texts.lang)
+            there = document.find(table, without=unknown)
+            shift = texts.begins[number]
+            documents = np.full(len(there.forms), number)
+            parts.append(Found(there.starts + shift, there.ends + shift, there.forms, documents))
+        else:
+            parts.append(found.part(of_document))
+    columns = ("starts", "ends", "forms", "documents")
+    return Found(*(np.concatenate([getattr(part, name) for part in parts]) for name in columns))
+
+
+def _overlaps(judged: Judged, facts: FormFacts) -> tuple[Flags, Flags]:
+    """Tell which places overlap a link, and which of them are neither right nor wrong."""
+    texts, found = judged.texts, judged.found
+    touches = judged.touched >= 0
+    starts, ends = (np.append(c, 0)[judged.touched] for c in (texts.link_starts, texts.link_ends))
+    is_other_span = touches & (judged.link < 0)
+    ends_it = (ends <= found.ends) & (starts < found.starts)
+    _, is_upper_before = texts.contexts.words_before(found.starts)
+    is_modifier = ends_it & (judged.spelling[:, 2] > 0) & ~is_upper_before
+    contains_it = (found.starts <= starts) & (ends <= found.ends)
+    is_same = judged.means_same(judged.touched)
+    is_unclear = is_other_span & (is_modifier | contains_it | is_same)
+    return touches, is_unclear | _is_piped(judged, facts)
+
+
+def _is_piped(judged: Judged, facts: FormFacts) -> Flags:
+    """Tell which places are the title of their entity, but a link shows it for another title."""
+    rows = np.flatnonzero((judged.link >= 0) & ~judged.is_right)
+    is_piped, texts = np.zeros(len(judged.link), np.bool_), judged.texts
+    numbers = np.flatnonzero(texts.is_link)[judged.link[rows]]
+    linked = texts.mentions.structs.field("entity").take(pa.array(numbers)).to_pylist()
+    meant = facts.names_of(judged.found.forms[rows])
+    for row, title, entity in zip(rows.tolist(), linked, meant, strict=True):
+        form = texts.text[judged.found.starts[row] : judged.found.ends[row]]
+        is_title = spelling(form, entity or "")[5] > spelling(form, title)[5]
+        is_piped[row] = is_title or _are_spellings(title, entity)
+    return is_piped
+
+
+def _are_spellings(title: str, other: str | None) -> bool:
+    """Tell whether two titles differ only in their ending; a part of a dump lacks redirects."""
+    short, long = sorted((title.lower(), (other or "").lower()), key=len)
+    return len(long) - len(short) <= _ENDING and short[:-_ENDING] == long[: len(short) - _ENDING]
+
+
+def _first_unlinked(judged: Judged, touches: Flags) -> Numbers:
+    """Return the first place of each form in documents that do not link its entity."""
+    found, texts = judged.found, judged.texts
+    others = ~texts.is_link
+    is_mentioned = found.overlap(texts.starts[others], texts.ends[others])
+    rows = np.flatnonzero(~touches & ~is_mentioned & (judged.n_links == 0))
+    keys = found.documents * np.int64(1 << 32) + found.forms
+    return rows[np.unique(keys[rows], return_index=True)[1]]

@@ -1,0 +1,188 @@
+"""Transforms that learn from links how probable mentions are, and add the probable ones."""
+
+from collections.abc import Iterator
+from functools import lru_cache, partial
+
+import numpy as np
+import pyarrow as pa
+
+from corpora.datasets.columns import Mentions, batch_of
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import read_shards
+from corpora.document import Origin, Rejected
+from corpora.evidence.evidence import Evidence, learn
+from corpora.evidence.places import Places
+from corpora.hashing.sampling import ratio
+from corpora.matching.form_facts import FormFacts, write_facts
+from corpora.matching.form_table import FormTable
+from corpora.matching.link_truth import labelled
+from corpora.matching.place_features import NAMES, Knowledge
+from corpora.matching.place_gate import PlaceGate
+from corpora.matching.survey import Survey, Texts, sum_surveys
+from corpora.runs.record_errors import read_rows
+from corpora.runs.work_directory import WorkDirectory
+from corpora.system.writing import write_text
+from pipelines.outcomes import Counts, Rows, Yield
+from pipelines.transforms.elements import Merge, OfRun, PerUnit
+from pipelines.transforms.forms import FORMS
+
+EVIDENCE = "evidence.json"
+SAMPLED_LINKS = 50_000
+"""About how many links are judged as if they were hidden."""
+FEWEST_RIGHT = 100
+"""The fewest places that are right from which a model is learned."""
+
+
+class DescribeForms(Merge[Counts]):
+    """Write facts on the chosen forms, which all workers map into memory.
+
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
+    """
+
+    def merge(self) -> None:
+        """Write the tables."""
+        write_facts(self.work.tables, self.work.shard("chosen", 0), self.work.shard("counts", 0))
+
+
+class SurveyForms(OfRun, PerUnit[pa.RecordBatch, Rows]):
+    """Count forms, entities and words in documents, which a later phase reads again.
+
+    ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows]]``: batches with the
+    columns of ``corpora.matching.survey.COLUMNS`` become rows of ``survey``.
+    """
+
+    lang: str | None = None
+
+    def start(self) -> None:
+        """Open the tables."""
+        table, facts = FormTable(self.work.tables / FORMS), _facts_of(self.folder)
+        self._survey = Survey(table, facts.entities)
+
+    def process(self, batch: pa.RecordBatch) -> None:
+        """Count the documents of a batch; those that cannot be read are rejected later."""
+        for _ in read_rows(batch, partial(self._survey.add, lang=self.lang)):
+            pass
+
+    def finish(self) -> Iterator[Rows]:
+        """Yield the counts of the unit."""
+        yield from Rows.each("survey", self._survey.tables())
+
+
+class SumSurveys(Merge[Counts]):
+    """Add up what all units counted.
+
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
+    """
+
+    def merge(self) -> Iterator[Counts]:
+        """Write the tables."""
+        facts = _facts_of(self.folder)
+        n_documents, n_links = sum_surveys(
+            self.work.shards("survey"),
+            self.work.tables,
+            n_forms=len(facts.counts),
+            n_entities=len(facts.entities),
+        )
+        yield Counts({"survey.documents": n_documents, "survey.links": n_links})
+
+
+class SamplePlaces(OfRun, PerUnit[pa.RecordBatch, Rows]):
+    """Find places whose truth hidden links tell, in a sample of the documents.
+
+    ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows]]``: batches with the
+    columns of ``corpora.matching.survey.COLUMNS`` become rows of ``form_places``. Documents are
+    drawn by the hash of their id, so that about ``SAMPLED_LINKS`` links are among them.
+    """
+
+    lang: str | None = None
+
+    def start(self) -> None:
+        """Open the tables."""
+        self._table = FormTable(self.work.tables / FORMS)
+        self._known = _knowledge_of(self.folder)
+        self._fraction = SAMPLED_LINKS / max(self._known.n_links, 1)
+
+    def process(self, batch: pa.RecordBatch) -> Iterator[Rows]:
+        """Judge the places of the documents that are drawn."""
+        ids = batch.column("id").to_pylist()
+        drawn = batch.filter(pa.array([ratio(id) < self._fraction for id in ids], pa.bool_()))
+        if drawn.num_rows and self._known.n_links:
+            for _, rows in read_rows(drawn, self._places):
+                if not isinstance(rows, Rejected):
+                    yield Rows("form_places", rows)
+
+    def _places(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        documents, *columns = labelled(Texts(batch, self.lang), self._table, self._known)
+        ids = batch.column("id").take(pa.array(documents))
+        return batch_of("form_places", [ids, *(column.tolist() for column in columns)])
+
+
+class LearnGate(Merge[Counts]):
+    """Learn the probability of a mention from the sample, and write the model.
+
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``. From fewer than ``FEWEST_RIGHT``
+    places that are right, nothing is learned, and no file is written.
+    """
+
+    min_precision: float
+
+    def merge(self) -> Iterator[Counts]:
+        """Learn."""
+        schema = SCHEMAS["form_places"]
+        batches = list(read_shards(self.work.shards("form_places"), schema))
+        table = pa.Table.from_batches(batches, schema=schema.columns)
+        truth, weights = (table.column(name).to_numpy() for name in ("truth", "weight"))
+        yield Counts({"places.judged": len(truth), "places.right": int(truth.sum())})
+        if truth.sum() < FEWEST_RIGHT:
+            return
+        features = np.array(table.column("features").to_pylist(), np.float64)
+        documents = table.column("document").to_pylist()
+        places = Places.of(features, truth, documents, names=NAMES, weights=weights)
+        evidence = learn(places, min_precision=self.min_precision)
+        write_text(self.work.tables / EVIDENCE, [evidence.to_json()])
+
+
+class GateMentions(OfRun, PerUnit[pa.RecordBatch, Yield]):
+    """Add probable mentions to documents, and remove doubtful title matches.
+
+    ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows | Counts | Rejected]]``:
+    batches with all columns of ``documents`` become rows of the output.
+    """
+
+    lang: str | None = None
+    origin: Origin = "lexicon"
+    """The origin of the added mentions."""
+    only_remove: bool = False
+
+    def start(self) -> None:
+        """Open the tables and the model."""
+        tables = self.work.tables
+        path = tables / EVIDENCE
+        evidence = Evidence.from_json(path.read_text("utf-8")) if path.exists() else None
+        table, known = FormTable(tables / FORMS), _knowledge_of(self.folder)
+        self._gate = PlaceGate(table, known, evidence, self.lang)
+
+    def process(self, batch: pa.RecordBatch) -> Iterator[Yield]:
+        """Add and remove mentions of a batch."""
+        gate = partial(self._gate.apply, origin=self.origin, only_remove=self.only_remove)
+        for rows, made in read_rows(batch, gate):
+            if isinstance(made, Rejected):
+                yield made
+                continue
+            gated, counts = made
+            named = {f"mentions.{name}": n for name, n in counts.items()}
+            named["mentions.before"] = len(Mentions.of(rows).structs)
+            yield Rows("", gated)
+            yield Counts(named, read=rows.num_rows, written=rows.num_rows)
+
+
+@lru_cache(maxsize=1)
+def _facts_of(folder: str) -> FormFacts:
+    work = WorkDirectory(folder)
+    return FormFacts(work.tables, work.shard("chosen", 0))
+
+
+@lru_cache(maxsize=1)
+def _knowledge_of(folder: str) -> Knowledge:
+    work = WorkDirectory(folder)
+    return Knowledge.open(work.tables, work.shard("chosen", 0))
