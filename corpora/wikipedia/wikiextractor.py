@@ -19,6 +19,7 @@ from urllib.parse import unquote
 from corpora.errors import CorpusError, UsageError
 from corpora.system.sandbox import Bounds, Task, TaskError, call
 from corpora.wikipedia.blocks import Blocks, Link, PageText
+from corpora.wikipedia.nesting import OPENING, Braces
 from corpora.wikipedia.structure import Simplifier
 from corpora.wikipedia.templates import TemplateTable
 from corpora.wikipedia.titles import VANISHING, Target, Wiki, pipe_trick
@@ -212,8 +213,27 @@ _check_once = cache(check_installed)
 
 def mask(source: str) -> str:
     """Replace the parts of the wikitext that wikiextractor would lose or misread."""
-    source = _OWN_ANCHOR.sub(_LESS, _CONTROL.sub(" ", source))
+    source = _OWN_ANCHOR.sub(_LESS, _without_templates(_CONTROL.sub(" ", source)))
     return _MARKERS.sub(_ITEM, source).replace("[[:", f"[[{_COLON}")
+
+
+def _without_templates(text: str) -> str:
+    """Remove templates and tables as the library does, and the braces of those never closed.
+
+    The library drops all that stands between a brace that is never closed and the last ``}}``.
+    """
+    out: list[str] = []
+    position, braces = 0, Braces(text)
+    while opening := OPENING.search(text, position):
+        end, skip = braces.find(opening.start(), opening.end())
+        out.append(text[position : opening.start()])
+        position = skip if end < 0 else end
+        if opening[0][0] == "<":  # the library removes the tags, not the cells
+            out.append(opening[0])
+            position = opening.end()
+        elif opening[0][0] == "\n":
+            out.append("\n")
+    return "".join(out) + text[position:]
 
 
 def clean_lines(source: str, title: str) -> list[str]:

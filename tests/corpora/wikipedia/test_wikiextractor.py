@@ -45,6 +45,18 @@ def test_a_name_in_another_language_is_no_error():
 
 
 @pytest.mark.usefixtures("installed")
+def test_what_follows_an_unmatched_brace_is_kept():
+    formula = ":<math>K= {{[H]^{n} } \\over d</math>"
+    table = "{|\n| a {{b\n|}"
+    page = read(
+        f"One.\n\n{formula}\n\nTwo {{{{c|{{{{d}}}}}}}}[[A]] {{{{ e.\n{table}\nThree {{{{f}}}}."
+    )
+
+    assert page.text == "One.\nformula_1\nTwo A e.\nThree."
+    assert mentions(page) == [("A", "A")]
+
+
+@pytest.mark.usefixtures("installed")
 def test_link_keeps_its_text_if_its_title_has_a_colon():
     page = read("He saw [[Star Trek: Voyager|Voyager]] and [[2001: A Space Odyssey]].")
 
