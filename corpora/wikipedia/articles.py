@@ -15,11 +15,12 @@ from corpora.wikipedia.definitions import DEFINED, definition_of
 from corpora.wikipedia.ledger import count_page
 from corpora.wikipedia.pages import SCAN, Page
 from corpora.wikipedia.templates import TemplateTable, template_name
-from corpora.wikipedia.titles import TEMPLATE, Wiki
+from corpora.wikipedia.titles import TEMPLATE, Wiki, wikis
 
 MODELS = ("", "wikitext", SCAN)
 ENGINES = {"onoma": wikitext.extract, "wikiextractor": wikiextractor.extract}
 _REDIRECT = re.compile(r"\s*#\s?([^\W\d_]+(?:[ _-][^\W\d_]+)?)\s*:?\s*\[\[([^\[\]|\n]+)")
+_LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*")
 _SAFE = ":/()!,'*;@$~"
 _WIKIMEDIA = re.compile(
     r"//(?:[a-z0-9-]+\.)?(?:wik(?:ipedia|tionary|i(?:books|functions|media|quote|source|versity|"
@@ -130,7 +131,8 @@ class ArticleReader:
             return LeftOut("disambiguation", meaning)
         if not text.blocks:
             return LeftOut("no_text", meaning)
-        sentences = list(self._sentences(text))
+        lang = translated_to(page) or self.wiki.lang
+        sentences = list(self._sentences(text, lang))
         counters = count_page(page.text, text, sentences)
         if self.blocks:
             counters.update(count_blocks(text.aside, text.n_undefined))
@@ -140,7 +142,7 @@ class ArticleReader:
         scalars = {
             "id": id_of(page, self.wiki),
             "group": self.wiki.name,
-            "lang": self.wiki.lang or None,
+            "lang": lang or None,
             "title": page.title,
             "url": self._url(page.title),
             "revision": page.revision or None,
@@ -190,7 +192,7 @@ class ArticleReader:
             return None
         return self.wiki.base + quote(title.replace(" ", "_"), safe=_SAFE)
 
-    def _sentences(self, text: PageText) -> Iterator[tuple[int, int]]:
+    def _sentences(self, text: PageText, lang: str) -> Iterator[tuple[int, int]]:
         """Yield the sentences of the text as offsets; no heading or link is ever cut."""
         unbroken = [(start, end) for start, end, _, _ in text.links]
         for start, end, kind in text.blocks:
@@ -199,12 +201,20 @@ class ArticleReader:
                     (start, end)
                 ]
         blocks = [(start, end) for start, end, _ in text.blocks]
-        return self.segmenter.split(text.text, blocks, unbroken=unbroken)
+        split = self.segmenter if lang == self.wiki.lang else segmenter(lang)
+        return split.split(text.text, blocks, unbroken=unbroken)
 
 
 def id_of(page: Page, wiki: Wiki) -> str:
     """Return the id of a page's row; that of its title in dumps without ids."""
     return f"{wiki.name}:{page.id or page.title}"
+
+
+def translated_to(page: Page) -> str:
+    """Return the language of a translation (``Page/fr``); empty for other pages."""
+    code = page.title.rpartition("/")[2] if "/" in page.title else ""
+    is_one = _LANGUAGE.fullmatch(code) and "<languages" in page.text
+    return str(wikis()["codes"].get(code, code)) if is_one else ""
 
 
 def find_redirect(page: Page, wiki: Wiki) -> Redirect | None:

@@ -31,6 +31,7 @@ _MAGIC = {
     b"BZh": "bzip2",
     b"\x1f\x8b": "gzip",
     b"\xfd7zXZ\0": "xz",
+    b"\x5d\0\0": "lzma",
     b"\x28\xb5\x2f\xfd": "zstd",
     b"7z\xbc\xaf\x27\x1c": "7z",
     b"PK\x03\x04": "zip",
@@ -46,7 +47,8 @@ class Range:
     """A part of a dump that one worker reads alone."""
 
     container: str
-    """``xml``, ``bzip2``, or a container that is cut into pieces: ``gzip``, ``xz``, ``zstd``."""
+    """``xml``, ``bzip2``, or a container that is cut into pieces: ``gzip``, ``xz``, ``lzma``,
+    ``zstd``."""
     start: int
     end: int
     """``start`` and ``end`` are half-open, in bytes: of the file if it is plain or in bzip2, else

@@ -40,6 +40,7 @@ def _open_zstd(path: Path) -> "pa.NativeFile":
 _OPENERS: Mapping[str, Callable[[Path], BufferedIOBase]] = {
     "gzip": gzip.GzipFile,
     "xz": lzma.LZMAFile,
+    "lzma": lzma.LZMAFile,
     "zstd": _open_zstd,
 }
 

@@ -68,7 +68,9 @@ def read_site(head: bytes, *, name: str) -> SiteInfo:
         case_sensitive=reader.texts.get("case", "") == "case-sensitive",
         namespaces=reader.namespaces,
         generator=reader.texts.get("generator", ""),
-        doubt=_doubt(name, dbname or _wiki_by_host(base), lang=reader.lang),
+        doubt=""
+        if _is_foreign(base)
+        else _doubt(name, dbname or _wiki_by_host(base), lang=reader.lang),
     )
 
 
@@ -143,9 +145,14 @@ def _wiki(dbname: str, *, base: str, name: str) -> str:
     if dbname:
         return dbname
     file = _FILE.match(name)
-    if file:
+    if file and not _is_foreign(base):
         return file[1]
     return _wiki_by_host(base) or (urlsplit(base).hostname or "").removeprefix("www.")
+
+
+def _is_foreign(base: str) -> bool:
+    """Tell whether an address is of no Wikimedia wiki: its files have names of all kinds."""
+    return bool(base) and not _wiki_by_host(base)
 
 
 def _wiki_by_host(base: str) -> str:

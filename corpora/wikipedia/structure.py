@@ -238,6 +238,9 @@ class Simplifier:
             return number if name == "nowiki" else f"\n\n{number}\n\n"
         if name == "gallery":
             return "".join(self.gallery(content, attributes))
+        if name == "tabber":
+            tabs = (tab.partition("=") for tab in self.without_tags(content).split("|-|"))
+            return "".join(f"\n\n{title.strip()}\n\n{text.strip()}\n\n" for title, _, text in tabs)
         if name == "poem":
             lines = self.without_tags(content).split("\n")
             return "\n" + "".join(f"\x03{line}\n" for line in lines if unplaced(line).strip())
@@ -609,7 +612,7 @@ def _on_one_line(markup: re.Match[str]) -> str:
 @cache
 def _opening() -> re.Pattern[str]:
     """Compile the pattern of a comment, or of a tag whose content is no ordinary wikitext."""
-    names = {"gallery", "poem"}.union(*(tags()[name] for name in _READ))
+    names = {"gallery", "poem", "tabber"}.union(*(tags()[name] for name in _READ))
     attributes = "[^<>]*+(?=>)|[^<>]*+(?:<[^<>]*+){1,3}+"  # the first alternative is faster
     return re.compile(rf"<(?:!--|(?i:({'|'.join(sorted(names))}))(?=[\s/>])({attributes})>)")
 

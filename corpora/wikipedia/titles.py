@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from corpora.segmentation.language_tags import primary_language
 from corpora.system.parsing import JsonObject
 
-FILE, TEMPLATE, CATEGORY, MEDIA = 6, 10, 14, -2
+FILE, TEMPLATE, CATEGORY, SPECIAL, MEDIA = 6, 10, 14, -1, -2
 _CAPITALIZED = frozenset({-1, 2, 3, 8, 9})
 """The namespaces whose titles begin with a capital in case-sensitive wikis, too."""
 
@@ -31,6 +31,7 @@ _NO_TITLE = re.compile(r"[<>\[\]{}|\x00-\x1f\x7f-\x9f\ufffd]")
 # marks of structure.py, control characters
 _MARKS = re.compile("\x00\\d+\x00|\x02\\d+\x02|[\x00-\x1f\x7f-\x9f\u00ad]")
 _LABEL_SPACES = re.compile("[ \t\n\u00a0\u2028\u2029]+")
+_MY_LANGUAGE = re.compile(r"\s*mylanguage/", re.IGNORECASE)
 _ADDRESS = re.compile(r"\s*(?:(?i:https?|ftps?):)?//\S*")
 _QUALIFIER = re.compile(r" ?[(（][^()（）]*[)）]$")
 _DOTTED = frozenset({"az", "kaa", "tr"})
@@ -121,7 +122,7 @@ class Wiki:
         label = _MARKS.sub("", _LABEL_SPACES.sub(" ", text)).strip()
         text = _BIDI.sub("", text if text == raw else unicodedata.normalize("NFC", text))
         name, _, section = text.partition("#")
-        name, section = _spaced(name), _spaced(_MARKS.sub("", section))
+        name, section = self._in_any_language(_spaced(name)), _spaced(_MARKS.sub("", section))
         if name.startswith(":"):
             return self._with_colon(name[1:].lstrip(" :"), section, label.lstrip(" :"))
         if not name:
@@ -131,6 +132,13 @@ class Wiki:
         if name.startswith("../") or (name[0] == "/" and self.has_subpages):
             return Target("subpage", name, section, label)
         return Target(self._elsewhere(name), self.title(name), section, label)
+
+    def _in_any_language(self, name: str) -> str:
+        """Return the page that a link leads to by ``Special:MyLanguage``; other links stay."""
+        prefix, _, rest = name.lstrip(":").partition(":")
+        is_special = rest and self.namespaces.get(prefix.strip().lower()) == SPECIAL
+        found = _MY_LANGUAGE.match(rest) if is_special else None
+        return f":{rest[found.end() :]}" if found else name
 
     def _with_colon(self, name: str, section: str, label: str) -> Target:
         """Parse a target after a leading colon.
@@ -230,7 +238,7 @@ def wikis() -> JsonObject:
     """Read ``wikis.toml``; lists that are searched become sets."""
     table = read_table("wikis")
     trails = {**table["trails"], "none": frozenset(table["trails"]["none"])}
-    sets = {name: frozenset(table[name]) for name in ("languages", "projects")}
+    sets = {name: frozenset(table[name]) for name in ("languages", "projects", "transclusions")}
     return {**table, "trails": trails, **sets}
 
 
@@ -296,14 +304,20 @@ def codes_of(name: str, lang: str) -> tuple[str, ...]:
     (('simple', 'en'), ('nb', 'no'), ('wiktionary', 'de'))
     """
     languages = wikis()["languages"]
-    code = language_code(name)
     found = _PROJECT.search(name)
     project = found[0] if found and found[0] != "wiki" else ""
-    codes = [project, *([code] if code in languages else [])]
+    codes = [project, _own_code(name, lang)]
     codes += [lang, *(code for code, tag in wikis()["codes"].items() if tag == lang != "en")]
     if lang not in languages:
         codes.append(primary_language(lang))
     return tuple(dict.fromkeys(filter(None, codes)))
+
+
+def _own_code(name: str, lang: str) -> str:
+    """Return the code in a Wikimedia wiki's name; empty for others, as ``mywiki`` in English."""
+    code = language_code(name)
+    is_own = primary_language(language_of(name)) == primary_language(lang)
+    return code if code in wikis()["languages"] and is_own else ""
 
 
 def wiki_of(
@@ -333,5 +347,5 @@ def wiki_of(
         trail="" if trails["none"] & set(codes) else f"a-z{own}",
         variants=next((tuple(variants[code]) for code in codes if code in variants), ()),
         codes=codes,
-        has_subpages=not (name.endswith("wiki") and language_code(name) in wikis()["languages"]),
+        has_subpages=not (name.endswith("wiki") and _own_code(name, lang)),
     )

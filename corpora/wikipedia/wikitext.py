@@ -31,13 +31,14 @@ from corpora.wikipedia.markup import (
 )
 from corpora.wikipedia.structure import Simplifier
 from corpora.wikipedia.templates import TemplateTable
-from corpora.wikipedia.titles import VANISHING, Target, Wiki, decode, pipe_trick
+from corpora.wikipedia.titles import VANISHING, Target, Wiki, decode, pipe_trick, wikis
 
 _ITEMS = "*#:;"
 _RULE = re.compile(r"^-{4,}")
 _CAPTION = re.compile("\x04([^\x04\x05]*)\x05")
 _GLUED = re.compile("(?<=([\\w.!?,;:)\\]]))(?=\x04[^\x04\x05]*\x05([\\w\\[]))")
 """Matches the place before a file with a caption that stands inside a word or sentence."""
+_DROPPED = re.compile("\x00(\\d+)\x00")
 _NOTHING = re.compile("(?:\x00\\d+\x00|[\x01 \t])*")
 _CLOSE = re.compile(r"\]\]|\[\[")
 _AFTER = re.compile(r"[ \t]*")
@@ -174,6 +175,7 @@ class Reader:
                 self.place(marked, "", [], start=self.out.length)
             if line.strip(" \x01") or not line:
                 self.close()
+                self.note_transclusions(line)
             return
         self.begin(kind, line)
         line = _with_single_spaces(line)
@@ -185,6 +187,13 @@ class Reader:
         else:
             self.out.add(line)
         self._pending += captions
+
+    def note_transclusions(self, line: str) -> None:
+        """Note a hole for each text of another page in a line of which nothing is shown."""
+        for mark in _DROPPED.finditer(line):
+            name = self.page.names[int(mark[1])]
+            if name[:1] == ":" or name.lower() in wikis()["transclusions"]:
+                self.out.holes.append((self.out.length, name))
 
     def with_places(self, line: str, marked: str) -> None:
         """Append a line, and note its place marks; ``marked`` is the line with place marks."""

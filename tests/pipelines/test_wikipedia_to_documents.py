@@ -543,3 +543,15 @@ def test_links_into_namespaces_that_are_read_are_mentions(tmp_path):
     [korn] = documents_of(tmp_path / "articles")
     assert [m.entity for m in korn.mentions] == ["kleinwiki:Kategorie:Neu"]  # where Mehl leads
     assert describe(tmp_path / "articles")["counters"]["links.namespace"] == 1
+
+
+def test_a_translated_page_is_in_its_language(tmp_path):
+    text = "<languages/>\nC'est p. ex. du blé. [[Special:MyLanguage/Korn|Blé]]."
+    pages = (Page(1, "Korn/fr", text), Page(2, "Korn/fr-x", text), Page(3, "AC/dc", "Zum Korn."))
+    (tmp_path / "dump.xml").write_text(SmallWiki(pages).dump(), "utf-8")
+
+    assert run(tmp_path / "out", input=tmp_path / "dump.xml") == 0
+
+    french, also_french, other = documents_of(tmp_path / "out")
+    assert [french.lang, also_french.lang, other.lang] == ["fr", "fr-x", "de"]
+    assert len(french.sentences) == 2

@@ -95,6 +95,7 @@ PACKERS = {
     "gz": gzip.compress,
     "gz of two members": lambda xml: gzip.compress(xml[:5000]) + gzip.compress(xml[5000:]),
     "xz": lzma.compress,
+    "lzma": lambda xml: lzma.compress(xml, format=lzma.FORMAT_ALONE),
     "zst": lambda xml: pa.compress(xml, "zstd", asbytes=True),
 }
 

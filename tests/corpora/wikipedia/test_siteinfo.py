@@ -94,6 +94,16 @@ def test_a_name_and_a_head_that_agree_raise_no_doubt(name, dbname, lang):
     assert read_site(head(dbname=dbname, lang=lang), name=name).doubt == ""
 
 
+def test_the_name_of_a_file_says_nothing_of_a_wiki_that_is_not_of_wikimedia():
+    of = {"base": "https://crossing.example.org/wiki/Home", "lang": "en"}
+
+    named = read_site(head(dbname="crossing", **of), name="dawiki-20260101-current.xml")
+    unnamed = read_site(head(**of), name="dawiki-20260101-current.xml")
+
+    assert (named.wiki, named.doubt) == ("crossing", "")
+    assert (unnamed.wiki, unnamed.doubt) == ("crossing.example.org", "")
+
+
 @pytest.mark.parametrize(
     ("dbname", "base", "lang"),
     [
