@@ -1,209 +1,261 @@
-"""The forms of a register, found in text: names with the entries that they mean.
+"""The forms of an edition, found in its texts: those of its register, and its tagged names.
 
-The names that are tagged in the same documents tell which forms are worth matching. A form that may
-mean several entries is only taken if nearly all of its tagged names mean one of them.
+Of forms that overlap, the longest known one decides: where it is refused, no part of it is taken.
+How sure a place must be is learned from the edition's own tagged names, held back file by file; an
+edition with too few of them has a conservative rule instead.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 
-from corpora.document import Document, Mention, reading_order
+from corpora.document import Document, Mention
 from corpora.errors import UsageError
-from corpora.matching.composition import composed
-from corpora.matching.form_table import SurfaceMatcher
-from corpora.registers.entry import Entry, FormKind, kind_of_label
-from corpora.registers.references import Referrer
+from corpora.evidence.evidence import Evidence
+from corpora.registers.entry import kind_of_label
+from corpora.registers.learning import learn_places
+from corpora.registers.occurrences import WORD
+from corpora.registers.places import Place, View
 from corpora.registers.register import Register
+from corpora.registers.tagged_names import TaggedNames
 from corpora.tei.edition import Edition
 from corpora.tei.style import template
 
-MIN_TAGGED = 0.5
-"""The least ratio of tagged places of a form of one word, if any of its places is tagged."""
-MIN_PRIOR = 0.9
-"""The least ratio of a form's mentions that must mean the entry."""
-MIN_SEEN = 10
-"""The least number of places of a form of one word, in documents with names of its kind, that show
-that it is no name if none of them is tagged (*Herr*)."""
-_TAKEN: tuple[FormKind, ...] = ("canonical", "variant", "full", "with_role", "surname")
+MIN_PRECISION = 0.95
+NOT_SURE = "not a name often enough"
+INSIDE = "inside a longer name"
+SEVERAL = "several entries"
+UNKNOWN = "unknown id"
+N_EXAMPLES = 20
+_CONTEXT = 25
+_RATHER = 0.5
+"""The least probability of what a person is asked to decide."""
+_SEEN = 9
+"""The most places in tagged documents at which a form without a tagged name stands, by the rule."""
 _OF_ONE_WORD = {"person", "place", "organization"}
-"""The kinds whose forms of one word are taken though none is tagged, unless they end with a period,
-as titles and initials do (*Mrs.*); a work may be called *Autumn*."""
+"""The kinds whose forms of one word are names by the rule; a work may be called *Autumn*."""
+
+Refer = Callable[[Mention, str], Mention]
+"""A function that gives a mention the reference to an entity."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Meaning:
-    entry: str
-    score: float | None
-    """The probability that a place of the form is a name of the entry; None if no place is
-    tagged."""
+class Judged:
+    """A place of a form, and what was decided on it."""
+
+    place: Place
+    label: str
+    is_name: bool
+    entity: str | None
+    reason: str
+    """Why it is no name, or why it has no entity; empty if it is a name with an entity."""
+    probability: float | None
+    """That it is a name, of this entity if there is one; None by the rule."""
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The start and end."""
+        return self.place.occurrence.start, self.place.occurrence.end
 
 
-class RegisterDictionary:
-    """A finder of a register's entries in the documents of an edition."""
+class Dictionary:
+    """A finder of an edition's known names in its documents."""
 
     def __init__(
         self,
-        register: Register,
-        edition: Edition,
-        referrer: Referrer,
-        *,
         documents: Sequence[Document],
+        register: Register | None,
+        edition: Edition,
+        *,
+        refer: Refer,
+        min_precision: float | None = MIN_PRECISION,
     ) -> None:
-        """Learn forms from the register and from ``documents``, those of the edition.
+        """Learn from the edition's documents.
 
-        Raises ``UsageError`` for an edition without labels for entries.
+        ``min_precision``: how many of the names that are found must be right; None: all that are
+        rather names than not are found, for a person to decide. Raises ``UsageError`` for an
+        edition without labels for entries, or without a name to learn from.
         """
-        self._register, self._referrer = register, referrer
-        referrer.learn(documents, register)
         self.labels = labels_of(edition)
         if not self.labels:
             raise UsageError(
                 f"edition {edition.name}: none of its labels is one of persons, places, "
                 "organizations, works or events. Name them so in [labels]."
             )
-        self.counters: Counter[str] = Counter()
-        """The number of forms that are taken, and of those that are not, by reason."""
-        forms = self._possible()
-        lang = next((document.lang for document in documents if document.lang), None)
-        self._meanings = dict(self._choose(forms, documents, lang))
-        self._forms = list(self._meanings)
-        self._matcher = SurfaceMatcher(self._forms, lang=lang, ignore_case=False)
-
-    def _possible(self) -> dict[str, set[str]]:
-        """Collect the forms that begin with no small letter, with all entries that each may mean.
-
-        These are forms of the register, and initials with the surname (*F. Marc*), composed.
-        """
-        meant: defaultdict[str, set[str]] = defaultdict(set)
-        taken: set[str] = set()
-        for entry in self._register.entries.values():
-            for form in entry.forms:
-                text = composed(form.text)
-                meant[text].add(entry.id)
-                is_name = len(text) > 1 and not text[0].islower()
-                if entry.kind == "person" and "," in text:
-                    continue  # *Marc, Franz* occurs in lists, and where Franz follows Marc
-                if is_name and form.kind in _TAKEN and entry.kind in self.labels:
-                    taken.add(text)
-            for text in initials_of(entry) if entry.kind in self.labels else ():
-                meant[text].add(entry.id)
-                taken.add(text)
-        return {form: meant[form] for form in sorted(taken)}
-
-    def _choose(
-        self, forms: dict[str, set[str]], documents: Sequence[Document], lang: str | None
-    ) -> Iterator[tuple[str, _Meaning]]:
-        """Yield the forms that are worth matching, with their meaning."""
-        names: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        untagged: Counter[str] = Counter()
-        passed_over: Counter[str] = Counter()
-        listed, register = list(forms), self._register.entries
-        kinds = {form: {register[entry].kind for entry in forms[form]} for form in listed}
-        matcher = SurfaceMatcher(listed, lang=lang, ignore_case=False)
-        for document in documents:
-            for mention in document.mentions:
-                form = composed(document.text[mention.start : mention.end])
-                if form in forms:
-                    entry = self._register.find(mention.entity) if mention.entity else None
-                    names[form][entry.id if entry else ""] += 1
-            occupied = [(mention.start, mention.end) for mention in document.mentions]
-            found = matcher.find(document.text, occupied, composes=True)
-            counts = Counter(listed[index] for _, _, index in found)
-            untagged += counts
-            tagged = {kind_of_label(mention.label) for mention in document.mentions}
-            passed_over.update({form: n for form, n in counts.items() if kinds[form] & tagged})
-        for form, entries in forms.items():
-            if not names[form] and " " not in form and passed_over[form] >= MIN_SEEN:
-                self.counters["forms not taken: a word that is never tagged"] += 1
-                continue
-            meaning = self._meaning(form, entries, names=names[form], untagged=untagged[form])
-            if isinstance(meaning, str):
-                self.counters[f"forms not taken: {meaning}"] += 1
-            else:
-                self.counters["forms taken"] += 1
-                yield form, meaning
-
-    def _meaning(
-        self, form: str, entries: set[str], *, names: Counter[str], untagged: int
-    ) -> _Meaning | str:
-        """Return the meaning of a form, or the reason why it is not used."""
-        n_names = names.total()
-        if not n_names:
-            if len(entries) > 1:
-                return "several entries"
-            [entry] = entries
-            is_doubtful = form.endswith(".") or (
-                self._register.entries[entry].kind not in _OF_ONE_WORD
+        self._names = TaggedNames(documents, register, edition)
+        if register is None and not self._names.tagged:
+            raise UsageError(
+                "--dictionary: no name is tagged in the files of --tei. Name the files that are "
+                "tagged, too, or --register, files with a register."
             )
-            is_word = " " not in form and is_doubtful
-            return "one word, tagged nowhere" if is_word else _Meaning(entry, None)
-        [(entry, n)] = names.most_common(1)
-        if not entry or n < MIN_PRIOR * n_names:
-            return "several entries"
-        if n_names < MIN_TAGGED * (n_names + untagged) and " " not in form:
-            return "a word that is seldom tagged"
-        return _Meaning(entry, n / (n_names + untagged))
+        self._refer, self._min_precision = refer, min_precision
+        self.learned = learn_places(self._names, min_precision=min_precision or MIN_PRECISION)
+        self._view = View(self._names)
+        self.held_back: Counter[str] = Counter()
+        """The places that were held back, and the names without an id, by reason."""
+        self._added: Counter[tuple[str, str]] = Counter()
+        self._examples: dict[tuple[str, str], str] = {}
+
+    def judge(self, document: Document) -> list[Judged]:
+        """Judge the places of known forms outside the document's mentions."""
+        occupied = [(mention.start, mention.end) for mention in document.mentions]
+        places = self._view.places(document, occupied)
+        if self.learned is None:
+            return [self._by_rule(place) for place in places]
+        chances = self._passed_over(document, places, self.learned.probabilities(places))
+        return [self._by_chance(*each) for each in zip(places, chances, strict=True)]
+
+    def mention(self, judged: Judged) -> Mention:
+        """Make the mention of a name."""
+        score, entity = judged.probability, judged.entity
+        mention = Mention(*judged.span, None, judged.label, "lexicon", score)
+        return self._refer(mention, entity) if entity else mention
 
     def annotate(self, document: Document) -> Document:
-        """Return a document with the names that are found outside its mentions.
+        """Return a document with the names that are found outside its mentions, and only these."""
+        judged = self.judge(document)
+        self.count(document, judged)
+        mentions = tuple(self.mention(one) for one in judged if one.is_name)
+        return replace(document, mentions=mentions)
 
-        The result has only these names, not the document's mentions.
+    def count(self, document: Document, judged: Sequence[Judged]) -> None:
+        """Count the names that are added and the places that are held back, for the report."""
+        for one in judged:
+            if not one.is_name:
+                self.held_back[f"places held back: {one.reason}"] += 1
+                continue
+            if one.reason:
+                self.held_back[f"names without an id: {one.reason}"] += 1
+            (start, end), text = one.span, document.text
+            key = text[start:end], one.label
+            self._added[key] += 1
+            sides = text[max(0, start - _CONTEXT) : start], text[end : end + _CONTEXT]
+            around = f"{sides[0]}[{text[start:end]}]{sides[1]}"
+            self._examples.setdefault(key, " ".join(around.split()))
+
+    def report(self) -> Iterator[str]:
+        """Yield what is known of the precision, and the most frequent of the added forms."""
+        if self.learned is None:
+            yield (
+                "the precision is unknown: too few names are tagged to measure it. Taken were only "
+                "tagged forms, forms of several words, and capitalised words"
+            )
+        else:
+            yield from _measured("names", self.learned.names)
+            if self.learned.meanings:
+                yield from _measured("ids of names", self.learned.meanings)
+        for (form, label), n in self._added.most_common(N_EXAMPLES):
+            yield f"{n:,} × {' '.join(form.split())} ({label}): {self._examples[form, label]}"
+
+    def _by_chance(self, place: Place, chance: float) -> Judged:
+        """Decide by what was learned."""
+        assert self.learned is not None  # noqa: S101 - or nobody asks
+        label = self.labels.get(place.facts.kind, "")
+        is_sure = _is_sure(self.learned.names, chance, self._min_precision)
+        reason = "" if is_sure else self._refusal(place)
+        if place.is_in_run:
+            reason = INSIDE
+        meaning = self.learned.meaning(place) if self.learned.meanings else None
+        if meaning is None and self.learned.meanings is None and place.facts.meaning:
+            meaning = place.facts.meaning, 1.0
+        evidence, entity = self.learned.meanings, meaning[0] if meaning else None
+        if meaning and evidence and not _is_sure(evidence, meaning[1], self._min_precision):
+            entity = None
+        if entity and meaning:
+            chance *= meaning[1]
+        why = reason or ("" if entity else self._why_no_entity(place))
+        return Judged(place, label, not reason and bool(label), entity, why, chance)
+
+    def _by_rule(self, place: Place) -> Judged:
+        """Decide by the rule for editions with too few tagged names."""
+        facts, label = place.facts, self.labels.get(place.facts.kind, "")
+        is_long = len(WORD.findall(place.occurrence.form)) > 1
+        reason = ""
+        if place.is_in_run:
+            reason = INSIDE
+        elif facts.n_untagged > (facts.n_tagged or _SEEN) or not (
+            facts.n_tagged or self._looks_like_name(place, is_long=is_long)
+        ):
+            reason = self._refusal(place)
+        elif facts.meaning is None and not (facts.n_tagged or is_long):
+            reason = SEVERAL
+        why = reason or ("" if facts.meaning else self._why_no_entity(place))
+        return Judged(place, label, not reason and bool(label), facts.meaning, why, None)
+
+    def _looks_like_name(self, place: Place, *, is_long: bool) -> bool:
+        one, known = place.occurrence, self._names.known.get(place.occurrence.form)
+        if known is None or not (known.is_whole or known.is_surname) or one.form[0].islower():
+            return False
+        is_capital = one.form[0].isupper() and not one.form.endswith(".")
+        is_word = one.begins_sentence and one.form.casefold() in self._names.words
+        return is_long or (is_capital and not is_word and place.facts.kind in _OF_ONE_WORD)
+
+    def _refusal(self, place: Place) -> str:
+        """Return why a place is held back: a longer form with known ones inside, or its own."""
+        words = [match.span() for match in WORD.finditer(place.occurrence.form)]
+        parts = {
+            place.occurrence.form[start:end]
+            for n, (start, _) in enumerate(words)
+            for _, end in words[n:]
+        }
+        is_longer = any(part in self._names.kinds for part in parts - {place.occurrence.form})
+        return INSIDE if is_longer else NOT_SURE
+
+    def _why_no_entity(self, place: Place) -> str:
+        if place.facts.meanings:
+            return SEVERAL
+        is_unknown = place.occurrence.form in self._names.with_unknown_id
+        return UNKNOWN if is_unknown else "tagged without an id"
+
+    def _passed_over(
+        self, document: Document, places: Sequence[Place], chances: Sequence[float]
+    ) -> list[float]:
+        """Lower the probability of places that people passed over when they tagged a document.
+
+        If they tagged a share of the names of a kind there, this share of the names is not among
+        the places that are left.
         """
-        occupied = [(mention.start, mention.end) for mention in document.mentions]
-        found: list[Mention] = []
-        for start, end, index in self._matcher.find(document.text, occupied, composes=True):
-            meaning = self._meanings[self._forms[index]]
-            entry = self._register.entries[meaning.entry]
-            if label := self.labels.get(entry.kind):
-                mention = Mention(start, end, None, label, "lexicon", meaning.score)
-                found.append(self._referrer.refer(mention, entry))
-        return replace(document, mentions=tuple(sorted(found, key=reading_order)))
-
-    def annotate_all(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """Annotate many documents."""
-        return map(self.annotate, documents)
-
-    def identify(self, document: Document) -> Document:
-        """Fill in the entity of mentions that have none.
-
-        It is the entry of the mention's form, if the form means one entry, of the mention's kind.
-        """
-        mentions = []
-        for mention in document.mentions:
-            meaning = self._meanings.get(composed(document.text[mention.start : mention.end]))
-            if meaning is not None and mention.entity is None:
-                entry = self._register.entries[meaning.entry]
-                if kind_of_label(mention.label) == entry.kind:
-                    mention = self._referrer.refer(mention, entry)  # noqa: PLW2901
-            mentions.append(mention)
-        return replace(document, mentions=tuple(mentions))
+        tagged = Counter(name.kind for name in self._names.names_of(document).values())
+        expected: Counter[str] = Counter()
+        for place, chance in zip(places, chances, strict=True):
+            expected[place.facts.kind] += chance  # type: ignore[assignment]  # a sum of fractions
+        lowered: list[float] = []
+        for place, chance in zip(places, chances, strict=True):
+            kind = place.facts.kind
+            left = 1 - tagged[kind] / ((tagged[kind] + expected[kind]) or 1)
+            lowered.append(chance * left / ((chance * left + 1 - chance) or 1))
+        return lowered
 
 
-def initials_of(entry: Entry) -> Iterator[str]:
-    """Yield the names of a person with initials instead of forenames (*F. Marc*), composed."""
-    by_kind: defaultdict[str, list[str]] = defaultdict(list)
-    for form in entry.forms:
-        by_kind[form.kind].append(composed(form.text))
-    texts = set(map(composed, entry.texts()))
-    for surname, forename in product(by_kind["surname"], by_kind["forename"]):
-        if entry.kind == "person" and f"{forename} {surname}" in texts:
-            letters = [f"{name[0]}." for name in forename.split() if name[0].isupper()]
-            if letters:
-                yield f"{' '.join(letters)} {surname}"
+def _is_sure(evidence: Evidence, chance: float, min_precision: float | None) -> bool:
+    if min_precision is None:
+        return chance >= _RATHER
+    return evidence.measured is not None and chance >= evidence.measured.threshold
+
+
+def _measured(what: str, evidence: Evidence) -> Iterator[str]:
+    if evidence.measured is None:
+        yield (
+            f"{what}: no threshold makes {evidence.min_precision:.1%} of those that are held back "
+            "right. Nothing can be written so surely; --min-precision P takes less"
+        )
+    else:
+        yield (
+            f"{what}: expected precision {evidence.measured.precision}, recall "
+            f"{evidence.measured.recall.value:.1%}, by the edition's own names, held back"
+        )
 
 
 def labels_of(edition: Edition) -> dict[str, str]:
     """Return for each kind of entry the label that an edition can write; the first by name."""
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for label in edition.labels:
         kind = kind_of_label(label)
-        if kind is None or kind in found:
+        if kind is None or kind in labels:
             continue
         try:
             template(edition, label)
         except UsageError:
             continue
-        found[kind] = label
-    return found
+        labels[kind] = label
+    return labels

@@ -201,7 +201,18 @@ class Options:
         "are written with its ids",
     )
     dictionary: bool = option(
-        default=False, group=_TEI, help="find the forms of --register, without a tagger"
+        default=False,
+        group=_TEI,
+        help="find the names that are tagged elsewhere in the files, and the forms of --register",
+    )
+    min_precision: float | None = option(
+        None,
+        at_least=0,
+        at_most=1,
+        metavar="P",
+        group=_TEI,
+        help="ratio of the names of --dictionary and --register that must be right, by the names "
+        "of the files, held back (default: 0.95; with --candidates, whatever is rather a name)",
     )
     link: Path | None = option(
         None,
@@ -245,8 +256,8 @@ class Options:
         without = (self.undo, self.apply, self.dictionary, self.from_, self.link)
         if self.model is None and not any(without):
             yield (
-                "name a run: python -m modeling.predict RUN … (or --dictionary --register FILE, or "
-                "--link LINKER, without one)"
+                "name a run: python -m modeling.predict RUN … (or --dictionary, or --link LINKER, "
+                "without one)"
             )
         for field in fields(self):
             group = ("tei",) if field.metadata.get("group") == _TEI else _INPUTS
@@ -268,14 +279,16 @@ class Options:
             yield "--labels is for --candidates: the labels of a list are written as they are"
         if self.reviewer and not has_decided:
             yield "--reviewer is for --apply, --from and --undo, where people have decided"
-        if self.dictionary and not self.register:
-            yield "--dictionary needs --register, files with a register"
-        if self.reference and not (self.register or self.link or self.apply):
-            yield "--reference needs --register, files with a register, --link, or --apply"
-        if self.dictionary and self.model:
-            yield "--dictionary is for a register without a model: leave it, or the run, out"
-        if self.register and has_decided:
-            yield "--register finds names: leave it out with --apply, --from and --undo"
+        has_names = self.dictionary or self.register
+        if self.reference and not (has_names or self.link or self.apply):
+            yield "--reference needs --dictionary, --register, --link, or --apply"
+        if self.min_precision is not None and not has_names:
+            yield "--min-precision is for --dictionary and --register"
+        if self.threshold is not None and has_names and not self.model:
+            yield "--threshold is for a tagger; --min-precision is for --dictionary"
+        if has_names and has_decided:
+            name = "register" if self.register else "dictionary"
+            yield f"--{name} finds names: leave it out with --apply, --from and --undo"
         if self.link and has_decided:
             yield "--link finds entities: leave it out with --apply, --from and --undo"
         if self.register and not (self.model or self.dictionary):

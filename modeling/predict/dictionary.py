@@ -1,20 +1,21 @@
-"""Names found by the forms of a register, without any model or beside a tagger."""
+"""Names found by the known forms of an edition, without any model or beside a tagger."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from corpora.document import Document, Mention, reading_order, without_crossing
-from corpora.registers.dictionary import RegisterDictionary
-from corpora.registers.references import Referrer, parse_style
+from corpora.document import Document, Mention, reading_order
+from corpora.registers.agreement import Joined, join
+from corpora.registers.dictionary import MIN_PRECISION, Dictionary
+from corpora.registers.references import Habits, Referrer, parse_style
 from corpora.registers.register import read_registers
 from corpora.runs.plan import find_inputs
 from corpora.tei.edition import SUFFIXES, Edition
 from corpora.tei.pointers import entity_of
 from corpora.tei.provenance import Model
 from corpora.tei.reader import TeiText, read_tei
-from corpora.tei.writer import Standing, TeiFile, WriteOptions, Written
+from corpora.tei.writer import Standing, WriteOptions, Written
 from corpora.tei.xml import XmlError, parse_xml
 from modeling.training.run_folder import versions
 
@@ -24,73 +25,109 @@ _WITHOUT_ID = (
 
 
 @dataclass(frozen=True, slots=True)
-class OpenRegister:
-    """A register whose forms are looked for in the files of an edition."""
+class OpenDictionary:
+    """The known names of an edition, which are looked for in its files."""
 
-    dictionary: RegisterDictionary
+    dictionary: Dictionary
     model: Model
     """The description of the dictionary for the TEI header, as the finder of the names."""
-    referrer: Referrer
-    """The writer of references from names to entries."""
+    referrer: Referrer | None
+    """The writer of references to a register's entries; None without a register."""
 
-    def add_to(self, written: Written, *, options: WriteOptions, standing: Standing) -> Written:
-        """Write the mentions that the dictionary finds into a file, after others were written."""
-        found = {
-            document.id: document.mentions
-            for document in self.dictionary.annotate_all(written.file.documents)
+    def join(self, predicted: Document, own: Document, *, threshold: float) -> Joined:
+        """Join a tagger's names in a document with those of the dictionary."""
+        judged = self.dictionary.judge(own)
+        joined = join(predicted.mentions, judged, self.dictionary, threshold=threshold)
+        self.dictionary.count(own, joined.known)
+        return joined
+
+    def add_to(
+        self,
+        written: Written,
+        joined: Mapping[str, Joined],
+        *,
+        options: WriteOptions,
+        standing: Standing,
+    ) -> Written:
+        """Write the dictionary's names into a file, after others were written."""
+        names = {
+            id: [(each, self.dictionary.mention(each)) for each in of.known if each.is_name]
+            for id, of in joined.items()
         }
-        own = replace(options, reviewer="")
-        made = written.add(found, model=self.model, options=own, standing=standing)
-        made.counters["written by the register"] = made.written - written.written
-        left = {(one.document, one.mention) for one in made.skipped}
+        mentions = {id: [mention for _, mention in pairs] for id, pairs in names.items()}
+        given = replace(options, reviewer="", threshold=0.0)
+        made = written.add(mentions, model=self.model, options=given, standing=standing)
+        made.counters["written by the dictionary"] = made.written - written.written
+        left = {(each.document, each.mention) for each in made.skipped}
         made.counters[_WITHOUT_ID] = sum(
-            mention.entity is None and (id, mention) not in left
-            for id, mentions in found.items()
-            for mention in mentions
+            judged.entity is not None and mention.entity is None and (id, mention) not in left
+            for id, pairs in names.items()
+            for judged, mention in pairs
         )
         return made
 
-    def merged(self, found: Document, file: TeiFile) -> Document:
-        """Link predicted mentions to entries, and add what the dictionary finds beside them."""
-        found = self.dictionary.identify(found)
-        [own] = [document for document in file.documents if document.id == found.id]
-        beside, _ = without_crossing((*own.mentions, *found.mentions))
-        around = replace(own, mentions=tuple(beside))
-        more = self.dictionary.annotate(around).mentions
-        return replace(found, mentions=tuple(sorted([*found.mentions, *more], key=reading_order)))
+    def merged(self, predicted: Document, own: Document) -> Document:
+        """Return the names of a tagger and of the dictionary together, for a list."""
+        joined = self.join(predicted, own, threshold=0.0)
+        known = [self.dictionary.mention(each) for each in joined.known if each.is_name]
+        mentions = sorted([*joined.tagged, *known], key=reading_order)
+        return replace(predicted, mentions=tuple(mentions))
 
 
-def open_register(
+def open_dictionary(
     patterns: Sequence[str],
     documents: Sequence[Document],
-    edition: Edition,
+    habits: Habits,
     *,
+    edition: Edition,
     reference: str,
     offers: bool = False,
     elsewhere: Sequence[Mention] = (),
-) -> OpenRegister:
-    """Read a register, and learn from the documents of an edition how they refer to it.
+    min_precision: float | None = MIN_PRECISION,
+) -> OpenDictionary:
+    """Learn the names of an edition from its documents, and from a register, if one is named.
 
     ``elsewhere``: names outside the texts, for labels whose references no text shows. ``offers``:
     mentions in a list get ids even if no file shows how ids are written. Raises ``CorpusError`` if
     the register cannot be read.
     """
-    found = find_inputs(patterns, suffix=SUFFIXES, option="register")
-    data = {name: path.read_bytes() for name, path in found.items()}
-    style = parse_style(reference, edition) if reference else None
+    if not patterns:
+        dictionary = Dictionary(
+            documents,
+            None,
+            edition,
+            refer=lambda mention, entity: habits.refer_to_same(replace(mention, entity=entity)),
+            min_precision=min_precision,
+        )
+        names = [repr(m.key).encode() for each in documents for m in each.mentions]
+        return OpenDictionary(dictionary, _model(f"the names of {edition.name}", names), None)
+    files = find_inputs(patterns, suffix=SUFFIXES, option="register")
+    data = {name: path.read_bytes() for name, path in files.items()}
     register = read_registers(data.items()).read_by(edition)
+    style = parse_style(reference, edition) if reference else None
     referrer = Referrer(edition, given=style, offers=offers)
-    dictionary = RegisterDictionary(register, edition, referrer, documents=documents)
+    referrer.learn(documents, register)
     referrer.learn_elsewhere(elsewhere, register)
-    sha256 = hashlib.sha256(b"".join(hashlib.sha256(one).digest() for one in data.values()))
-    model = Model(
-        id=f"onoma-{sha256.hexdigest()[:12]}",
-        name=f"Onoma dictionary of the register {', '.join(list(data)[:3])}",
+    dictionary = Dictionary(
+        documents,
+        register,
+        edition,
+        refer=lambda mention, entity: referrer.refer(mention, register.entries[entity]),
+        min_precision=min_precision,
+    )
+    name = f"the register {', '.join(list(data)[:3])}"
+    return OpenDictionary(dictionary, _model(name, list(data.values())), referrer)
+
+
+def _model(name: str, parts: Sequence[bytes]) -> Model:
+    sha256 = hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+    return Model(
+        id=f"onoma-{sha256[:12]}",
+        name=f"Onoma dictionary of {name}",
         version=versions()["onoma"],
-        sha256=sha256.hexdigest(),
+        sha256=sha256,
         kind="dictionary",
     )
-    return OpenRegister(dictionary, model, referrer)
 
 
 def texts_of(files: Mapping[str, Path], edition: Edition) -> Iterator[TeiText]:

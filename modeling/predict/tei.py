@@ -15,6 +15,7 @@ from xml.sax.saxutils import escape, quoteattr
 from corpora.document import Document, Mention
 from corpora.errors import CorpusError, UsageError
 from corpora.ner.exchange import Annotated, files_of, read_annotated
+from corpora.registers.agreement import Joined
 from corpora.reports import counted
 from corpora.system.arguments import Summary
 from corpora.system.files import sha256_of
@@ -75,30 +76,37 @@ def model_of(tagger: "Tagger") -> Model:
 
 
 def enrich(options: "Options", tagger: "Tagger | None") -> Summary:
-    """Write what the tagger, the register and the linker find into copies of the files."""
+    """Write what the tagger, the dictionary and the linker find into copies of the files."""
     work, model = TeiWork(options), model_of(tagger) if tagger else None
     if tagger:
         check_tagger_labels(tagger, work.edition)
-    threshold, register, linker = work.threshold(tagger), work.register, work.linker
-    for file, found in work.tagged(tagger):
+    threshold, dictionary, linker = work.threshold(tagger), work.dictionary, work.linker
+    for file, predicted in work.tagged(tagger):
         with work.rejecting(name := file.source.name):
             given, standing = work.write_options(name, threshold=threshold), work.standing(file)
             ready = with_decided(file, standing, given, refer=work.refer)
-            made = Written(ready.file)
+            made, mentions = Written(ready.file), mentions_of(predicted)
+            joined: Mapping[str, Joined] = {}
+            if dictionary is not None:
+                if given.existing == "replace-predicted":
+                    made = ready.file.write({}, model=dictionary.model, options=given)
+                there = {document.id: document for document in made.file.documents}
+                joined = {
+                    document.id: dictionary.join(document, there[document.id], threshold=threshold)
+                    for document in predicted
+                }
+                mentions = {id: parts.tagged for id, parts in joined.items()}
             if model is not None:
-                if register is not None:
-                    found = [register.dictionary.identify(one) for one in found]  # noqa: PLW2901
-                made = ready.file.write(
-                    mentions_of(found), model=model, options=given, standing=standing
-                )
-            if register is not None:
-                made = register.add_to(made, options=given, standing=standing)
+                made = made.file.write(mentions, model=model, options=given, standing=standing)
+            if dictionary is not None:
+                made = dictionary.add_to(made, joined, options=given, standing=standing)
             if linker is not None:
                 made = linker.add_to(made, options=given, standing=standing)
             made.counters["written: a person had decided so"] += ready.written
             made.counters["not written, though a person had decided so"] += len(ready.skipped)
             made.skipped.extend(ready.skipped)
             work.save(name, made)
+    work.report_dictionary()
     return work.finish(made=f"{options.output} (skipped.tsv says what was not written, and why)")
 
 
@@ -144,24 +152,25 @@ def check_tagger_labels(tagger: "Tagger", edition: Edition) -> None:
 
 
 def list_candidates(options: "Options", tagger: "Tagger | None") -> Summary:
-    """Write what the tagger, the register, or the linker alone finds into a list for review."""
+    """Write what the tagger, the dictionary, or the linker alone finds into a list for review."""
     work, path = TeiWork(options), options.candidates
     assert path is not None  # noqa: S101 - or nobody asks
     rows: list[tuple[str, Document, Sequence[Mention]]] = []
-    threshold, register, linker = options.threshold or 0.0, work.register, work.linker
+    threshold, dictionary, linker = options.threshold or 0.0, work.dictionary, work.linker
     if tagger:
         check_tagger_labels(tagger, work.edition)
         model = model_of(tagger)
-    elif register:
-        model = register.model
+    elif dictionary:
+        model = dictionary.model
     else:
         assert linker is not None  # noqa: S101 - the command line asks for one of them
         model = linker.model
-    is_linking = not tagger and not register
+    is_linking = not tagger and not dictionary
     for file, found in work.tagged(tagger):
         work.n_written += 1
-        if register is not None:
-            found = [register.merged(document, file) for document in found]  # noqa: PLW2901
+        if dictionary is not None:
+            there = {document.id: document for document in file.documents}
+            found = [dictionary.merged(each, there[each.id]) for each in found]  # noqa: PLW2901
         if linker is not None and is_linking:
             found = [  # noqa: PLW2901
                 replace(document, mentions=tuple(linker.missing(document, work.counters)))
@@ -177,8 +186,9 @@ def list_candidates(options: "Options", tagger: "Tagger | None") -> Summary:
         for document in found:
             kept = [m for m in document.mentions if (document.id, m) not in out]
             rows.append((file.source.name, document, kept))
-    if register is not None and (example := register.referrer.example):
-        attribute, value = example
+    work.report_dictionary()
+    if dictionary and dictionary.referrer and dictionary.referrer.example:
+        attribute, value = dictionary.referrer.example
         work.notes.append(
             "no name of the files shows how ids are written. --apply writes "
             f'{attribute}="{value}" and so on; --reference says another way: '

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from corpora.document import Document, Mention, Rejected
 from corpora.errors import CorpusError, UsageError
-from corpora.registers.dictionary import labels_of
+from corpora.registers.dictionary import MIN_PRECISION, labels_of
 from corpora.registers.references import Habits, parse_style, usages_of, usual
 from corpora.reports import counted
 from corpora.runs.plan import find_inputs
@@ -37,7 +37,12 @@ from corpora.tei.reader import TeiText
 from corpora.tei.schema import expect, fetched_schema
 from corpora.tei.undo import CHANGED, Kept
 from corpora.tei.writer import Skipped, Standing, TeiFile, WriteOptions, Written
-from modeling.predict.dictionary import OpenRegister, names_in_headers, open_register, texts_of
+from modeling.predict.dictionary import (
+    OpenDictionary,
+    names_in_headers,
+    open_dictionary,
+    texts_of,
+)
 from modeling.predict.linking import OpenLinker, open_linker
 from modeling.taggers.counts import PRECISION
 
@@ -176,21 +181,28 @@ class TeiWork:
                 yield file
 
     @cached_property
-    def register(self) -> OpenRegister | None:
-        """The register of ``--register``; None without it."""
+    def dictionary(self) -> OpenDictionary | None:
+        """The known names of ``--dictionary`` or ``--register``; None without them."""
         given = self.options
-        if not given.register:
+        if not (given.dictionary or given.register):
             return None
-        opened = open_register(
+        default = None if given.candidates else MIN_PRECISION
+        return open_dictionary(
             given.register,
             self.documents,
-            self.referring,
+            self.habits,
+            edition=self.referring,
             reference=given.reference,
             offers=given.candidates is not None,
-            elsewhere=self.header_names,
+            elsewhere=self.header_names if given.register else (),
+            min_precision=default if given.min_precision is None else given.min_precision,
         )
-        self.counters.update(opened.dictionary.counters)
-        return opened
+
+    def report_dictionary(self) -> None:
+        """Note what the dictionary added and held back, and how right it is expected to be."""
+        if self.dictionary is not None:
+            self.counters.update(self.dictionary.dictionary.held_back)
+            self.notes += self.dictionary.dictionary.report()
 
     @cached_property
     def habits(self) -> Habits:

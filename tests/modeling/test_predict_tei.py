@@ -510,10 +510,22 @@ def test_a_register_writes_names_without_a_model(letter, register, tmp_path, cap
     assert (tmp_path / "back" / "a.xml").read_bytes() == letter.read_bytes()
     assert predict(*options, "--tei", letter, "--candidates", tmp_path / "c.tsv") == 0
     assert "\tUlm\t" in (tmp_path / "c.tsv").read_text(encoding="utf-8-sig")
-    capsys.readouterr()
+
+
+def test_without_a_register_the_names_tagged_elsewhere_are_known(letter, tmp_path, capsys):
+    letter.write_text(TEI.replace("<persName>Anna</persName>", "Anna"))
+    dictionary = ("--dictionary", "--edition", "tei", "--tei")
     with pytest.raises(SystemExit):
-        predict("--dictionary", "--tei", letter, "--edition", "tei", "--output", tmp_path)
-    assert "needs --register" in capsys.readouterr().err
+        predict(*dictionary, letter, "--output", tmp_path / "none")
+    assert "no name is tagged in the files" in capsys.readouterr().err
+    (letter.parent / "b.xml").write_text(
+        '<TEI><text><p>Zu <persName ref="#P.1">Anna</persName>.</p></text></TEI>'
+    )
+
+    assert predict(*dictionary, letter.parent, "--output", tmp_path / "out") == 0
+
+    assert 'bei <persName ref="#P.1" resp=' in (tmp_path / "out" / "a.xml").read_text()
+    assert "1 × Anna (person): " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("prefix", ["", "t:"])

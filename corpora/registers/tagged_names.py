@@ -1,0 +1,200 @@
+"""Counts of an edition's tagged names and of places where their forms stand, by fold.
+
+All that is said of a place in a tagged document comes from the other folds alone, as if the names of
+its own fold were not tagged: so the places of tagged documents show how right names are that are
+written into others. Names without an id, or with an id that the register lacks, say that a form is
+a name; they do not say what it means.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from corpora.document import Document, Mention
+from corpora.hashing.sampling import ratio
+from corpora.matching.composition import composed
+from corpora.registers.entry import kind_of_label
+from corpora.registers.known_forms import register_forms
+from corpora.registers.occurrences import WORD, Finder, Occurrence
+from corpora.registers.register import Register
+from corpora.tei.edition import Edition
+from corpora.tei.pointers import with_space
+
+K = TypeVar("K")
+N_FOLDS = 10
+_MANY = 5
+"""The least number of places of a kind without a tagged name that make a document with tagged names
+of other kinds one in which this kind is not tagged."""
+_BY_MODELS = re.compile(r"(#onoma-[\w.-]+\s*)+")
+_CORRESPONDENTS = ("sent_by", "received_by")
+
+
+class HeldCounts(Generic[K]):
+    """Counts that can be read without those of one fold of the documents."""
+
+    def __init__(self) -> None:
+        self._all: Counter[K] = Counter()
+        self._folds: defaultdict[int, Counter[K]] = defaultdict(Counter)
+
+    def add(self, key: K, fold: int) -> None:
+        """Count one, which was seen in a document of a fold."""
+        self._all[key] += 1
+        self._folds[fold][key] += 1
+
+    def get(self, key: K, held: int | None) -> int:
+        """Return a count without the fold that is held back; None: with all."""
+        count = self._all.get(key, 0)
+        return count if held is None or not count else count - self._folds[held][key]
+
+    def keys(self, held: int | None) -> Iterator[K]:
+        """Yield the keys that have a count without a fold."""
+        return (key for key in self._all if self.get(key, held))
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedName:
+    """A tagged name of a kind that registers have."""
+
+    form: str
+    kind: str
+    entities: tuple[str, ...]
+    """What it refers to: ids of the register's entries, or, without a register, entities."""
+
+
+class TaggedNames:
+    """The forms of an edition, what is tagged in its documents, and where forms stand untagged."""
+
+    def __init__(
+        self, documents: Sequence[Document], register: Register | None, edition: Edition
+    ) -> None:
+        self.register, self._edition = register, edition
+        self.lang = next((document.lang for document in documents if document.lang), None)
+        self.known = register_forms(register) if register else {}
+        self.names = HeldCounts[tuple[str, str]]()  # form, kind
+        self.entities = HeldCounts[tuple[str, str]]()  # form, entity
+        self.mentions = HeldCounts[str]()  # entity
+        self.in_letters = HeldCounts[tuple[str, str, str]]()  # correspondents, form, entity
+        self.inside = HeldCounts[tuple[str, bool]]()  # word of a longer name, whether it is first
+        self.places = HeldCounts[tuple[str, bool]]()  # form or kind, whether it is tagged there
+        self.around = HeldCounts[tuple[str, int, str, bool]]()  # form or kind, side, word, tagged
+        self.with_unknown_id: set[str] = set()
+        """Forms of names with an id that the register lacks."""
+        self.words: Counter[str] = Counter()
+        self.meanings: defaultdict[str, set[str]] = defaultdict(set)
+        self.kinds: defaultdict[str, set[str]] = defaultdict(set)
+        for document in documents:
+            self.words.update(WORD.findall(document.text))
+        self.tagged = [document for document in documents if self._read_names(document)]
+        self.listed_inside: set[tuple[str, bool]] = set()
+        for form, known in self.known.items():
+            self.kinds[form].update(known.entries.values())
+            words = WORD.findall(form)
+            self.listed_inside.update((word, True) for word in words[:-1])
+            self.listed_inside.update((word, False) for word in words[1:])
+        finder = self.finder(None)
+        for document in self.tagged:
+            self._read_places(document, finder)
+
+    def finder(self, held: int | None) -> Finder:
+        """Make a finder of the register's forms, and of those that are tagged in other folds."""
+        forms = {form for form, _ in self.names.keys(held)}
+        return Finder(forms.union(self.known), lang=self.lang)
+
+    def names_of(self, document: Document) -> dict[tuple[int, int], TaggedName]:
+        """Find the names that people tagged, by start and end; those of models do not count."""
+        names: dict[tuple[int, int], TaggedName] = {}
+        for mention in document.mentions:
+            kind = kind_of_label(mention.label)
+            if kind and not _BY_MODELS.fullmatch(mention.attributes.get("@resp", "")):
+                span = mention.start, mention.end
+                earlier = names[span].entities if span in names else ()
+                form = composed(document.text[mention.start : mention.end])
+                names[span] = TaggedName(
+                    form, kind, (*earlier, *self._entities(mention, document.text))
+                )
+        return names
+
+    def _entities(self, mention: Mention, text: str) -> Iterator[str]:
+        entity = self.identify(mention.entity) if mention.entity else None
+        if entity:
+            yield entity
+        elif mention.entity:
+            self.with_unknown_id.add(composed(text[mention.start : mention.end]))
+
+    def identify(self, entity: str) -> str | None:
+        """Return the id of the register's entry; without a register, the entity as it is."""
+        if self.register is None:
+            return entity
+        entry = self.register.find(entity)
+        return entry.id if entry else None
+
+    def correspondents(self, document: Document) -> tuple[str, frozenset[str]]:
+        """Return who wrote to whom, as one string, and the entities of these persons."""
+        references = [
+            document.metadata.get(f"{key}_ref", document.metadata.get(key, ""))
+            for key in _CORRESPONDENTS
+        ]
+        each = (one for reference in references for one in reference.split("; ") if one)
+        entities = (self.identify(with_space(one, self._edition)) for one in each)
+        return " → ".join(references), frozenset(filter(None, entities))
+
+    def tagged_kinds(self, document: Document, occurrences: Sequence[Occurrence]) -> set[str]:
+        """Tell the kinds of names that are tagged in a document: of the others nothing is known.
+
+        A kind without a tagged name is one of them only if few of its forms stand there.
+        """
+        there = {name.kind for name in self.names_of(document).values()}
+        if not there:
+            return set()
+        counts = Counter(self.kind(one.form, None) for one in occurrences)
+        return there | {kind for kind, count in counts.items() if count < _MANY}
+
+    def kind(self, form: str, held: int | None) -> str:
+        """Return the kind of most tagged names of a form, or else of an entry."""
+        counts = {kind: self.names.get((form, kind), held) for kind in sorted(self.kinds[form])}
+        known = self.known.get(form)
+        entries = set(known.entries.values()) if known else set()
+        return max(counts, key=lambda kind: (counts[kind], kind in entries))
+
+    def share_inside(self, word: str, held: int | None, *, is_first: bool) -> float:
+        """Estimate in how many of its places a word begins (or continues) a longer name."""
+        inside = self.inside.get((word, is_first), held) + ((word, is_first) in self.listed_inside)
+        return min(1.0, inside / (self.words[word] + 1))
+
+    def _read_names(self, document: Document) -> bool:
+        names, fold = self.names_of(document), fold_of(document)
+        letter, _ = self.correspondents(document)
+        for name in names.values():
+            self.names.add((name.form, name.kind), fold)
+            self.kinds[name.form].add(name.kind)
+            words = WORD.findall(name.form)
+            for word in words[:-1]:
+                self.inside.add((word, True), fold)
+            for word in words[1:]:
+                self.inside.add((word, False), fold)
+            for entity in name.entities:
+                self.meanings[name.form].add(entity)
+                self.entities.add((name.form, entity), fold)
+                self.mentions.add(entity, fold)
+                self.in_letters.add((letter, name.form, entity), fold)
+        return bool(names)
+
+    def _read_places(self, document: Document, finder: Finder) -> None:
+        names, fold, occurrences = self.names_of(document), fold_of(document), finder.find(document)
+        kinds = self.tagged_kinds(document, occurrences)
+        for one in occurrences:
+            name = names.get((one.start, one.end))
+            kind = name.kind if name else self.kind(one.form, None)
+            if kind not in kinds:
+                continue
+            for key in (one.form, kind):
+                self.places.add((key, name is not None), fold)
+                for side, word in enumerate((one.left, one.right, one.block)):
+                    self.around.add((key, side, word, name is not None), fold)
+
+
+def fold_of(document: Document) -> int:
+    """Return the fold of a document: that of its file."""
+    return int(ratio(document.source) * N_FOLDS)
