@@ -1,7 +1,7 @@
 """Counts of an edition's tagged names and of places where their forms stand, by fold.
 
-All that is said of a place in a tagged document comes from the other folds alone, as if the names of
-its own fold were not tagged: so the places of tagged documents show how right names are that are
+All that is said of a place in a tagged document comes from the other folds alone, as if the names
+of its own fold were not tagged: so the places of tagged documents show how right names are that are
 written into others. Names without an id, or with an id that the register lacks, say that a form is
 a name; they do not say what it means.
 """
