@@ -299,6 +299,8 @@ def apply_candidates(
             skipped.append(Skipped.of(found.document, found.mention, text, reason=REPEATED))
             continue
         seen[key] = candidate
+        if candidate.is_accepted and not options.keep_cert:  # a person answers for the name
+            found = replace(found, mention=replace(found.mention, score=None))
         placed.append(found)
         if not candidate.is_accepted:
             shown = found.suggestion or found.mention

@@ -68,6 +68,8 @@ class WriteOptions:
     (``Responsibility``)."""
     date: str = ""
     """The date of writing, for the header; empty: it is not recorded."""
+    keep_cert: bool = False
+    """Whether a suggestion that a person accepted keeps the model's probability as ``@cert``."""
     references: bool = False
     """Whether an existing name without an entity gets the reference of a prediction with the same
     characters and label; otherwise that prediction is skipped."""

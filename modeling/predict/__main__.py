@@ -167,6 +167,11 @@ class Options:
         group=_TEI,
         help="write the accepted names of a reviewed list into the files",
     )
+    keep_cert: bool = option(
+        default=False,
+        group=_TEI,
+        help="with --apply: leave the model's probability (cert) at names that were accepted",
+    )
     from_: tuple[Path, ...] = option(
         (),
         metavar="FILE",
@@ -275,6 +280,8 @@ class Options:
             yield "one of --candidates, --apply, --from and --undo at a time"
         if self.candidates and self.output:
             yield "--candidates writes a list and no file: leave --output out"
+        if self.keep_cert and not self.apply:
+            yield "--keep-cert is for --apply, where suggestions are accepted"
         if self.apply and self.labels:
             yield "--labels is for --candidates: the labels of a list are written as they are"
         if self.reviewer and not has_decided:

@@ -120,6 +120,7 @@ class TeiWork:
             crossing=given.crossing,
             threshold=threshold,
             reviewer=given.reviewer,
+            keep_cert=given.keep_cert,
             date=date,
             schema=self.schema,
         )

@@ -52,14 +52,12 @@ class Item:
     def mention(self) -> Mention:
         """Convert the item to the mention that is written into the file.
 
-        The mention has the suggestion's probability only if the item is as suggested.
+        It has no probability: a person answers for it.
         """
-        score = self.suggestion.score if self.suggestion and self.is_as_suggested else None
         return Mention(
             *_place(self),
             label=self.label,
             entity=self.entity or None,
-            score=score,
             origin="prediction" if self.suggestion else "annotation",
         )
 

@@ -80,10 +80,17 @@ def apply(path, edition, data=DATA, **options):
 def test_a_list_that_nobody_edits_applies_everything(listed, edition):
     direct = write_predictions(DATA, edition, {"x.xml": FOUND}, name="x.xml", model=MODEL)
 
-    applied = apply(listed, edition)
+    applied = apply(listed, edition, keep_cert=True)
 
     assert applied.written.data == direct.data
     assert [one.verdict for one in applied.decisions] == ["accepted"] * 3
+
+
+def test_an_accepted_suggestion_loses_its_probability(listed, edition):
+    applied = apply(listed, edition)
+
+    assert b" cert=" not in applied.written.data
+    assert [one.probability for one in applied.decisions] == [one.score for one in FOUND]
 
 
 def test_a_line_that_stands_twice_is_one_decision(listed, edition):
@@ -250,7 +257,7 @@ def test_any_spreadsheet_may_save_it(name, listed, edition):
     rows.append([""] * len(COLUMNS))
     save(listed, rows, delimiter=delimiter, encoding=encoding)
 
-    applied = apply(listed, edition, data)
+    applied = apply(listed, edition, data, keep_cert=True)
 
     assert applied.unplaced == []
     direct = write_predictions(data, edition, {"x.xml": FOUND}, name="x.xml", model=MODEL)
