@@ -177,7 +177,7 @@ def plan(options: Options) -> Plan:
     work_directory = options.output / BUILD / PIECES
     dumps = _examine(files, work_directory, allow_truncated=options.allow_truncated)
     tables = _tables(options)
-    settings = _settings(options, [dump.site for dump in dumps], file=files[0].name)
+    settings = _settings(options, dumps, file=files[0].name)
     pairs = list(zip(files, dumps, strict=True))
     _warn(options, settings, {file.name: dump.site for file, dump in pairs})
     ranges = ((file, range_.to_json()) for file, dump in pairs for range_ in dump.ranges)
@@ -238,7 +238,7 @@ def _tables(options: Options) -> dict[str, InputFile]:
     return {name: describe_file(name, path) for name, path in paths.items()}
 
 
-def _settings(options: Options, sites: Sequence["SiteInfo"], *, file: str) -> WikiSettings:
+def _settings(options: Options, dumps: Sequence["Dump"], *, file: str) -> WikiSettings:
     """Make the settings of all units; ``file`` is the name of a dump file, perhaps with its date.
 
     Raises ``UsageError`` where the files are of several wikis.
@@ -246,6 +246,7 @@ def _settings(options: Options, sites: Sequence["SiteInfo"], *, file: str) -> Wi
     from corpora.wikipedia.articles import license_of
     from corpora.wikipedia.titles import language_of
 
+    sites = [dump.site for dump in dumps]
     names = {site.wiki for site in sites} if options.wiki is None else {options.wiki}
     if len(names) > 1:
         raise UsageError(
@@ -257,22 +258,35 @@ def _settings(options: Options, sites: Sequence["SiteInfo"], *, file: str) -> Wi
         raise UsageError("--input: the dump does not say of which wiki it is. Say --wiki dawiki.")
     site = next((site for site in sites if site.namespaces), sites[0])
     lang = options.lang or site.lang or language_of(name) or name
-    extractor = options.extractor
+    extractor = _extractor(options, dumps)
+    is_html = extractor.startswith("html ")
+    license_of_file = license_of(site.base, file=file, generator=site.generator)
     return WikiSettings(
         site=replace(site, wiki=name, lang=lang),
         namespaces=sorted(options.namespaces),
         disambiguation=options.disambiguation,
-        # Another extractor, or another version of it, may make other bytes.
-        extractor=extractor if extractor == "onoma" else f"{extractor} {version(extractor)}",
+        extractor=extractor,
         augment=options.augment,
         right=options.right,
         anchors=options.anchors,
-        license=options.license or license_of(site.base, file=file, generator=site.generator),
+        license=options.license or (None if is_html else license_of_file),
         max_page_bytes=int(options.max_page_size * 1e6),
         n_tables=len(options.templates),
         blocks=_kinds_of_blocks(options),
-        expand_templates=_is_expanding(options, name, lang),
+        expand_templates=not is_html and _is_expanding(options, name, lang),
     )
+
+
+def _extractor(options: Options, dumps: Sequence["Dump"]) -> str:
+    """Name the extractor, with its version if it is not ours: another may make other bytes."""
+    forms = {range_.form for dump in dumps for range_ in dump.ranges}
+    if forms == {"xml"}:
+        name = options.extractor
+        return name if name == "onoma" else f"{name} {version(name)}"
+    if "xml" in forms:
+        raise UsageError("--input: dumps of wikitext and rendered pages. Read them one at a time.")
+    refuse(options, "extractor", "templates", "expand_templates", because="is for wikitext")
+    return f"html {version('selectolax')}"
 
 
 def _is_expanding(options: Options, wiki: str, lang: str) -> bool:
@@ -398,7 +412,7 @@ def finish(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:
         | ReadStage(folder=run.folder, datasets=RESOLVED)
         | TakeOver(settings=settings, folder=run.folder)
         | DropDuplicates(folder=run.folder)
-        | AddItems(folder=run.folder, has_items=PAGE_PROPS in run.auxiliary)
+        | AddItems(settings=settings, folder=run.folder, has_items=PAGE_PROPS in run.auxiliary)
         | MatchTitles(settings=settings, folder=run.folder)
         | run.write_shards()
     )

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
@@ -13,12 +13,12 @@ from corpora.wikipedia.block_rows import count_blocks
 from corpora.wikipedia.blocks import PageText
 from corpora.wikipedia.definitions import DEFINED, definition_of
 from corpora.wikipedia.ledger import count_page
-from corpora.wikipedia.pages import SCAN, Page
+from corpora.wikipedia.page_items import WIKIDATA
+from corpora.wikipedia.pages import HTML, SCAN, Page
 from corpora.wikipedia.templates import TemplateTable, template_name
 from corpora.wikipedia.titles import TEMPLATE, Wiki, wikis
 
-MODELS = ("", "wikitext", SCAN)
-ENGINES = {"onoma": wikitext.extract, "wikiextractor": wikiextractor.extract}
+MODELS = ("", "wikitext", SCAN, HTML)
 _REDIRECT = re.compile(r"\s*#\s?([^\W\d_]+(?:[ _-][^\W\d_]+)?)\s*:?\s*\[\[([^\[\]|\n]+)")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*")
 _SAFE = ":/()!,'*;@$~"
@@ -35,6 +35,15 @@ LICENSES = (
 )
 """The licenses of Wikimedia projects other than Wikidata and Wikinews, newest first: the first day,
 the first version of MediaWiki (its third number is that of the wmf branch), and the SPDX id."""
+
+
+def extractor_of(engine: str) -> Callable[..., PageText]:
+    """Return the function of an engine that reads a page."""
+    if engine == HTML:
+        from corpora.wikipedia.html import text
+
+        return text.extract
+    return {"onoma": wikitext.extract, "wikiextractor": wikiextractor.extract}[engine]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +85,8 @@ class Article:
     """The counts of the page for the ledger."""
     meaning: str | None = None
     """The title of the page if it is a disambiguation page."""
+    item: str = ""
+    """The Wikidata item of a rendered page, as its record names it."""
     authority: Authority = NOTHING
     """The ids and the type of the page's subject, as the page gives them."""
     templates: Sequence[str] | None = None
@@ -93,6 +104,10 @@ class Article:
         if self.text.holes:
             metadata["holes"] = " ".join(map(str, self.text.holes))
             metadata["hole_names"] = "\n".join(self.text.hole_names)
+        if self.text.n_errors:
+            metadata["template_errors"] = str(self.text.n_errors)
+        if self.item:
+            metadata[WIKIDATA] = self.item
         if self.authority.ids:
             pairs = sorted(self.authority.ids.items())
             metadata[IDS] = " ".join(f"{scheme}:{id}" for scheme, id in pairs)
@@ -118,7 +133,7 @@ class ArticleReader:
         """Read a page; raises ``ExtractorError`` where the engine cannot read it."""
         if (left_out := self._left_out(page)) is not None:
             return left_out
-        text = ENGINES[self.engine](
+        text = extractor_of(self.engine)(
             page.text,
             self.wiki,
             self.templates,
@@ -134,9 +149,12 @@ class ArticleReader:
         lang = translated_to(page) or self.wiki.lang
         sentences = list(self._sentences(text, lang))
         counters = count_page(page.text, text, sentences)
+        if page.is_other_revision:
+            counters["html.other_revision"] = 1
+        is_html = page.model == HTML
         if self.blocks:
             counters.update(count_blocks(text.aside, text.n_undefined))
-        authority = self.templates.authority.read(page.text)
+        authority = NOTHING if is_html else self.templates.authority.read(page.text)
         counters.update(count_ids(authority))
         asked, definitions = sorted(text.asked), self.templates.definitions
         scalars = {
@@ -147,7 +165,7 @@ class ArticleReader:
             "url": self._url(page.title),
             "revision": page.revision or None,
             "timestamp": page.timestamp or None,
-            "license": self.license,
+            "license": self.license or page.license or None,
             "text": text.text,
         }
         return Article(
@@ -157,6 +175,7 @@ class ArticleReader:
             hash=page.hash,
             counters=counters,
             meaning=meaning,
+            item=page.item,
             authority=authority,
             templates=asked if definitions else None,
             definitions=definitions.hash_of(asked) if definitions else None,
@@ -167,7 +186,7 @@ class ArticleReader:
         for page in pages:
             if isinstance(page, Page) and self._left_out(page) is None:
                 today = page.timestamp[:10]
-                yield wikitext.extract(
+                yield extractor_of(self.engine)(
                     page.text, self.wiki, self.templates, title=page.title, today=today
                 ).text
 

@@ -74,7 +74,13 @@ class PageText:
     in_notes: list[str] = field(default_factory=list)
     """Parameters of the templates left out on purpose: references, maintenance, navigation."""
     in_tables: list[str] = field(default_factory=list)
-    """The wikitext of the dropped tables."""
+    """The wikitext, or text, of the dropped tables."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """The words of the parts of a rendered page that are no text, by reason."""
+    n_links: int | None = None
+    """The links of a rendered page; None for wikitext, where they are counted in the source."""
+    n_errors: int = 0
+    """The error messages of templates that a rendered page shows."""
 
     aside: "list[SideBlock]" = field(default_factory=list)
     """The blocks that are kept aside; empty unless that is asked for."""

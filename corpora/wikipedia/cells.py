@@ -49,7 +49,7 @@ def read_blocks(
     _read_markup([cell for _, cells in found for cell in cells], inside, read)
     where: dict[int, tuple[SideBlock | None, int]] = {n: (None, at) for n, at in places.items()}
     for block, cells in found:
-        for number, offset in _assemble(block, cells):
+        for number, offset in assemble(block, cells):
             where[number] = block, offset
     return aside.settle(where)
 
@@ -69,7 +69,7 @@ def _read_markup(cells: Sequence[Cell], inside: Simplifier, read: Read) -> None:
         cell.text, cell.links, cell.places = read(part)
 
 
-def _assemble(block: SideBlock, cells: list[Cell]) -> Iterator[tuple[int, int]]:
+def assemble(block: SideBlock, cells: list[Cell]) -> Iterator[tuple[int, int]]:
     """Join the cells of a block to one text.
 
     Tabs separate the cells of a row, newlines separate rows. Yields each place mark in the text
@@ -142,7 +142,7 @@ def _reference(block: SideBlock, inside: Simplifier) -> list[Cell]:
 
 
 @dataclass(slots=True)
-class _Grid:
+class Grid:
     """The positions of cells in a table."""
 
     row: int = -1
@@ -153,6 +153,7 @@ class _Grid:
     """For each column, the first row that no cell from above reaches."""
 
     def end_row(self) -> None:
+        """Let the next cell begin a row."""
         self.is_open = False
 
     def add(self, kind: str, attributes: str, text: str) -> Cell:
@@ -182,7 +183,7 @@ def _table(block: SideBlock, inside: Simplifier) -> list[Cell]:
 
 def _written_with_pipes(text: str) -> Iterator[Cell]:
     """Read the cells of a table as MediaWiki does: by the characters that begin its lines."""
-    grid = _Grid()
+    grid = Grid()
     cell: Cell | None = None
     lines: list[str] = []
     for line in text.split("\n"):
@@ -217,7 +218,7 @@ def _written_with_pipes(text: str) -> Iterator[Cell]:
 
 def _written_with_tags(text: str) -> Iterator[Cell]:
     """Read the cells of a table that is written in HTML."""
-    grid = _Grid()
+    grid = Grid()
     cell: Cell | None = None
     position = 0
     for tag in _TAG.finditer(text):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, fields
 from itertools import islice
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self
 
 from corpora.document import Rejected
 from corpora.errors import UsageError
@@ -18,15 +18,20 @@ from corpora.runs.plan import Unit
 from corpora.system.parsing import JsonObject
 from corpora.wikipedia.bzip2 import Bzip2File
 from corpora.wikipedia.chunks import Chunk, Damage, DumpError, PlainFile, Source
+from corpora.wikipedia.html.records import form_of, read_rendered, site_of_pages
+from corpora.wikipedia.html.zim import MAGIC, examine_zim, read_zim
 from corpora.wikipedia.pages import Page, excerpt, reject_damage, to_record
 from corpora.wikipedia.pieces import cut_pieces, open_pieces
 from corpora.wikipedia.segments import Segment, cut
 from corpora.wikipedia.siteinfo import SiteInfo, check_encoding, read_site
 from corpora.wikipedia.titles import TEMPLATE
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from corpora.wikipedia.reuse_places import Place
+
 BZIP2_RATIO = 4  # bytes of XML in a compressed byte, roughly
 MAX_HEAD_BYTES = 4 << 20
+_FIRST_BYTES = 16 << 10
 _MAGIC = {
     b"BZh": "bzip2",
     b"\x1f\x8b": "gzip",
@@ -35,11 +40,15 @@ _MAGIC = {
     b"\x28\xb5\x2f\xfd": "zstd",
     b"7z\xbc\xaf\x27\x1c": "7z",
     b"PK\x03\x04": "zip",
+    MAGIC: "zim",
 }
+_PART_OF_ZIM = re.compile(r"\.zim[a-z]{2}$")
 _ARCHIVES = {"7z": "7z x", "zip": "unzip"}
 _END_OF_HEAD = re.compile(rb"</siteinfo>|<page[\s/>]")
 _IS_TEMPLATE = f"<ns>{TEMPLATE}</ns>".encode()
 _AGAIN = "Download it again."
+_LAST = {"lines": b"}", "record": b"}", "html": b">"}
+"""The last bytes of a file of rendered pages, by its form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +61,9 @@ class Range:
     start: int
     end: int
     """``start`` and ``end`` are half-open, in bytes: of the file if it is plain or in bzip2, else
-    of its XML."""
+    of its XML; of a ZIM archive in entries."""
+    form: str = "xml"
+    """``xml``, ``zim``, or one of ``html.records.FORMS``."""
 
     def to_json(self) -> dict[str, object]:
         """Return the range as plain JSON values."""
@@ -89,6 +100,13 @@ def examine(
     where the head cannot be read.
     """
     container = container_of(path)
+    if container == "zim":
+        site, n_entries = examine_zim(path)
+        step = max(1, n_entries * range_bytes // path.stat().st_size)
+        ranges = (
+            Range("zim", n, min(n + step, n_entries), "zim") for n in range(0, n_entries, step)
+        )
+        return Dump(site, tuple(ranges), complete=True)
     if container in {"xml", "bzip2"}:
         source = _open(path, container, work_directory=None, sha256=sha256)
     else:
@@ -99,13 +117,22 @@ def examine(
             piece_bytes=range_bytes,
             sha256=sha256,
         )
-    head = _head(source, name=path.name)
-    why = _why_incomplete(source, name=path.name, is_bare=b"<mediawiki" not in head)
+    name, form = path.name, form_of(_first_bytes(source))
+    if form:
+        site = site_of_pages(source.chunks(0, source.size), form, name=name)
+    else:
+        head = _head(source, name=name)
+        site = read_site(head, name=name)
+    last = _LAST[form] if form else (b"</mediawiki>" if b"<mediawiki" in head else b"</page>")
+    why = _why_incomplete(source, name=name, last=last)
     step = max(1, range_bytes // BZIP2_RATIO) if container == "bzip2" else range_bytes
     starts = range(0, source.size, step)
     return Dump(
-        read_site(head, name=path.name),
-        tuple(Range(container, start, min(start + step, source.size)) for start in starts),
+        site,
+        tuple(
+            Range(container, start, min(start + step, source.size), form or "xml")
+            for start in starts
+        ),
         complete=not why,
         why=why,
     )
@@ -124,6 +151,8 @@ def container_of(path: Path) -> str:
     if not first:
         raise UsageError(f"{path}: is empty. Download it again, or leave it out.")
     container = next((name for magic, name in _MAGIC.items() if first.startswith(magic)), "xml")
+    if container == "xml" and _PART_OF_ZIM.search(path.name):
+        raise UsageError(f"{path}: is a part of a ZIM archive. Give the first part, …zimaa.")
     if container in _ARCHIVES:
         raise UsageError(
             f"{path}: is a {container} archive, which is not read. "
@@ -140,6 +169,16 @@ def _open(path: Path, container: str, *, work_directory: Path | None, sha256: st
     if work_directory is None:
         raise UsageError(f"{path}: is in {container}; its pieces are needed, so name their folder.")
     return open_pieces(path, work_directory=work_directory, sha256=sha256)
+
+
+def _first_bytes(source: Source) -> bytes:
+    """Read enough to tell the form of the pages: some kilobytes."""
+    data = b""
+    for item in source.chunks(0, source.size):
+        if isinstance(item, Damage) or len(data) > _FIRST_BYTES:
+            break
+        data += item.data
+    return data
 
 
 def _head(source: Source, *, name: str) -> bytes:
@@ -166,15 +205,14 @@ def _head(source: Source, *, name: str) -> bytes:
     )
 
 
-def _why_incomplete(source: Source, *, name: str, is_bare: bool) -> str:
-    """Describe why a dump is incomplete; empty if it is complete."""
+def _why_incomplete(source: Source, *, name: str, last: bytes) -> str:
+    """Describe why a dump does not end with ``last``; empty if it does."""
     ending = b""
     for item in source.ending():
         if isinstance(item, Chunk):
-            ending = (ending + item.data)[-400:].rstrip()
+            ending = (ending + item.data).rstrip(b"\0 \t\r\n")[-400:]
         else:
             return f"{name}: {item.message}. {_AGAIN}"
-    last = b"</page>" if is_bare else b"</mediawiki>"
     if ending.endswith(last):
         return ""
     shown = excerpt(ending[-60:])
@@ -189,17 +227,33 @@ def read_pages(
     max_page_bytes: int,
     work_directory: Path | None = None,
     sha256: str | None = None,
-    find: Callable[[Segment], T | None] | None = None,
-) -> Iterator[Page | Rejected | T]:
+    find: "Callable[[Segment | Page], Place | None] | None" = None,
+) -> Iterator["Page | Rejected | Place"]:
     """Read the pages of a range, in order; rejected pages name the file as ``source``.
 
     ``work_directory`` and ``sha256`` are those given to ``examine``. ``find`` is called with
     each page; if it returns something, that is yielded and the page is not read. Memory is
     bounded by a few blocks of the container and ``max_page_bytes``.
     """
+    if range.container == "zim":
+        yield from read_zim(
+            path, range.start, range.end, source=source, max_bytes=max_page_bytes, find=find
+        )
+        return
     opened = _open(path, range.container, work_directory=work_directory, sha256=sha256)
     items = opened.chunks(range.start, range.end)
-    for segment in cut(items, from_start=range.start == 0, max_bytes=max_page_bytes):
+    from_start = range.start == 0
+    if range.form != "xml":
+        yield from read_rendered(
+            items,
+            range.form,
+            from_start=from_start,
+            source=source,
+            max_bytes=max_page_bytes,
+            find=find,
+        )
+        return
+    for segment in cut(items, from_start=from_start, max_bytes=max_page_bytes):
         if isinstance(segment, Damage):
             yield reject_damage(segment, source=source)
             continue
@@ -226,8 +280,11 @@ def read_template_pages(unit: Unit, *, max_page_bytes: int) -> Iterator[Page]:
 
 
 def read_pages_of(
-    unit: Unit, *, max_page_bytes: int, find: Callable[[Segment], T | None] | None = None
-) -> Iterator[Page | Rejected | T]:
+    unit: Unit,
+    *,
+    max_page_bytes: int,
+    find: "Callable[[Segment | Page], Place | None] | None" = None,
+) -> Iterator["Page | Rejected | Place"]:
     """Read the pages of a unit, which is a range of a file; at most as many as its ``limit``.
 
     See ``read_pages``. Raises ``InputChangedError`` if the file changed after the plan was made.

@@ -48,7 +48,11 @@ def count_page(
 ) -> Counter[str]:
     """Count links, tables, templates, numbers, words and sentences of a page."""
     counters: Counter[str] = Counter()
-    counters["links.in_wikitext"] = wikitext.count("[[")
+    counters["links.in_wikitext"] = wikitext.count("[[") if page.n_links is None else page.n_links
+    for reason, n in page.left_out.items():
+        counters[f"left_out/{reason}"] = n
+    if page.n_errors:
+        counters["html.errors"] = page.n_errors
     counters["links.mentions"] = len(page.links)
     for reason, n in page.dropped.items():
         counters[f"links.{reason}"] += n

@@ -19,12 +19,17 @@ from corpora.wikipedia.segments import Edge, Segment
 MAX_DEPTH = 100
 SCAN = "proofread-page"
 """The model of pages of a scanned book (Wikisource)."""
+HTML = "html"
+"""The model of rendered pages."""
 _NUMBER = re.compile(r"-?\d{1,9}")
 _CONTROL = re.compile(r"[\x00-\x20\x7f-\x9f\u2028\u2029]+")
 _BETWEEN_PAGES = re.compile(rb"</mediawiki\s*>|<mediawiki[\s>]|<\?xml\s|<!--|<siteinfo[\s>]")
 _CUT_TAG = re.compile(rb"<p(?:a(?:ge?)?)?\Z")
 _TITLE = re.compile(rb"<title>([^<]{1,400})</title>")
 _REMEDIES = {
+    "malformed_html": "Store the page as it is served.",
+    "malformed_json": "Repair it, or download the dump again.",
+    "no_html": "Take a file whose records have article_body.html.",
     "malformed_xml": "Repair it, or download the dump again.",
     "no_title": "Repair it, or download the dump again.",
     "no_text": "If all pages are so, take the dump named pages-articles.",
@@ -54,12 +59,20 @@ class Page:
     model: str = ""
     """``wikitext``, ``css`` …; empty where the dump does not say."""
     text: str = ""
-    """The wikitext, of a scanned page that of its body; empty also where it was deleted or
-    suppressed."""
+    """The wikitext, of a scanned page that of its body, or the HTML of a rendered page; empty also
+    where it was deleted or suppressed."""
     position: str = ""
     """The position of the ``<page>`` tag, as ``byte 1234``."""
     hash: str = field(default="", compare=False)
-    """The hash of the page's XML, as ``Segment.hash`` computes it."""
+    """The hash of the page's XML, or record, as ``Segment.hash`` computes it."""
+    redirects: tuple[str, ...] = ()
+    """The titles that redirect to a rendered page; in an XML dump they are pages of their own."""
+    item: str = ""
+    """The Wikidata item of a rendered page."""
+    license: str = ""
+    """The SPDX id of the license that a record names."""
+    is_other_revision: bool = False
+    """Whether the HTML in a record is of another revision than the record says."""
     n_older: int = 0
     """The number of older revisions in the element."""
 

@@ -66,6 +66,7 @@ def to_markdown(build: Build, settings: WikiSettings) -> str:
         _pages(account.read, account.written, account.filtered, rejected=account.rejected),
         _without_text(counters),
         _ids(counters, account.written),
+        _left_out(counters),
         _links(counters),
         _redirects(counters),
         _numbers(counters),
@@ -160,13 +161,14 @@ def _ids(counters: Mapping[str, int], n_pages: int) -> Iterator[str]:
 
 
 def _links(counters: Mapping[str, int]) -> Iterator[str]:
-    yield from ("## Links in the wikitext of the written pages", "")
+    yield from ("## Links in the source of the written pages", "")
     yield from ("| what became of them | links |", "| --- | ---: |")
     for name, n in sorted(counters.items(), key=lambda item: (-item[1], item[0])):
         if is_link_fate(name) and n:
             fate = name.removeprefix("links.")
-            yield f"| {_FATES.get(fate, fate)} | {n:,} |"
-    yield f"| **in the wikitext** (`[[`) | {counters.get('links.in_wikitext', 0):,} |"
+            left_out = f"left out of the rendered page: {fate.removeprefix('in_')}"
+            yield f"| {_FATES.get(fate, left_out)} | {n:,} |"
+    yield f"| **in the source** | {counters.get('links.in_wikitext', 0):,} |"
     if created := counters.get("links.created"):
         yield f"| shown twice by a template | {created:,} |"
     sums = "adds up" if links_add_up(counters) else "**does not add up: please report this**"
@@ -217,6 +219,22 @@ def _expanded(counters: Mapping[str, int]) -> Iterator[str]:
     if names:
         uses = ", ".join(f"{_cell(name)} ({shown[name]:,})" for name in names[:N_NAMES])
         yield from (f"Most often: {uses}.", "")
+
+
+def _left_out(counters: Mapping[str, int]) -> Iterator[str]:
+    """Report the words of the parts of rendered pages that are no text."""
+    left_out = _by_name(counters, "left_out/")
+    if not left_out:
+        return
+    yield from ("## Left out of the rendered pages", "", "| reason | words |", "| --- | ---: |")
+    for reason, n in sorted(left_out.items(), key=lambda pair: -pair[1]):
+        yield f"| {reason} | {n:,} |"
+    yield ""
+    if n := counters.get("html.other_revision", 0):
+        yield f"{n:,} pages have HTML of another revision than their record says; it is read."
+    if n := counters.get("html.errors", 0):
+        yield f"{n:,} error messages of templates: `metadata.template_errors` of their documents."
+    yield ""
 
 
 def _redirects(counters: Mapping[str, int]) -> Iterator[str]:

@@ -33,6 +33,7 @@ from corpora.system.parsing import read_json
 from corpora.system.staging import stage
 from corpora.system.writing import sync_file, temporary_path, write_json
 from corpora.wikipedia.definitions import Definitions
+from corpora.wikipedia.pages import Page
 from corpora.wikipedia.reuse_shards import (
     BLOCKS,
     DOCUMENTS,
@@ -69,6 +70,9 @@ class Place(NamedTuple):
     """The revision of the row."""
     n_older: int
     """The number of older revisions in the page's element."""
+    title: str = ""
+    redirects: tuple[str, ...] = ()
+    """The titles that redirect to a rendered page, whose title is ``title``."""
 
 
 class Earlier:
@@ -108,10 +112,13 @@ class Earlier:
         self._ids_of = self._places.ids_of  # called for found rows only
         self._starts = list(accumulate((s.rows for s in self._datasets[NOTES].shards), initial=0))
 
-    def find(self, page: Segment) -> Place | None:
-        """Find the row of the page that has this XML, and keep its shard with the run."""
+    def find(self, page: Segment | Page) -> Place | None:
+        """Find the row of the page with this XML, or of this rendered page; keep its shard."""
         found = self._places.find(page.hash) if self._places else None
-        revisions = revisions_in(page.data) if found else []
+        if isinstance(page, Page):
+            revisions = [page.version]
+        else:
+            revisions = revisions_in(page.data) if found else []
         if found is None or not revisions:
             return None
         number, characters = found

@@ -36,6 +36,11 @@ class WikiSettings:
     They decide no byte, so they are no parameters of a plan.
     """
 
+    @property
+    def is_html(self) -> bool:
+        """Whether the pages are rendered ones."""
+        return self.extractor.startswith("html ")
+
     def to_json(self) -> dict[str, object]:
         """Return the settings in the form of the parameters of a plan."""
         site = self.site

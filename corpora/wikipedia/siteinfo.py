@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 from xml.parsers import expat
 
@@ -10,12 +10,12 @@ from corpora.segmentation.language_tags import primary_language
 from corpora.wikipedia.chunks import DumpError
 from corpora.wikipedia.titles import language_code, language_of, wikis
 
-_PROJECTS = (
+PROJECTS = (
     "wikipedia", "wiktionary", "wikibooks", "wikinews", "wikiquote", "wikisource",
     "wikiversity", "wikivoyage",
 )  # fmt: skip
-_HOST = re.compile(rf"(?:https?:)?//(?:www\.)?([a-z0-9-]+)\.({'|'.join(_PROJECTS)})\.org[/:]")
-_FILE = re.compile(rf"(?:.*/)?([a-z][a-z0-9_]+(?:wiki|{'|'.join(_PROJECTS[1:])}))[-.]")
+_HOST = re.compile(rf"(?:https?:)?//(?:www\.)?([a-z0-9-]+)\.({'|'.join(PROJECTS)})\.org[/:]")
+_FILE = re.compile(rf"(?:.*/)?([a-z][a-z0-9_]+(?:wiki|{'|'.join(PROJECTS[1:])}))[-.]")
 _ENCODING = re.compile(rb"""<\?xml[^>]{0,100}?\sencoding\s*=\s*["']([\w.:-]{1,40})["']""")
 _UTF8 = {"utf-8", "utf8", "us-ascii", "ascii"}
 _MARKS = {  # first bytes of XML in other encodings
@@ -61,16 +61,21 @@ def read_site(head: bytes, *, name: str) -> SiteInfo:
         reader.read(head)
     base = _directory(reader.texts.get("base", ""))
     dbname = reader.texts.get("dbname", "")
-    return SiteInfo(
-        wiki=_wiki(dbname, base=base, name=name),
-        lang=reader.lang,
-        base=base,
+    return replace(
+        site_of(dbname, lang=reader.lang, base=base, name=name),
         case_sensitive=reader.texts.get("case", "") == "case-sensitive",
         namespaces=reader.namespaces,
         generator=reader.texts.get("generator", ""),
-        doubt=""
-        if _is_foreign(base)
-        else _doubt(name, dbname or _wiki_by_host(base), lang=reader.lang),
+    )
+
+
+def site_of(dbname: str, *, lang: str, base: str, name: str) -> SiteInfo:
+    """Describe a wiki by what a file says of it, and by the ``name`` of the file."""
+    return SiteInfo(
+        wiki=_wiki(dbname, base=base, name=name),
+        lang=lang,
+        base=base,
+        doubt="" if _is_foreign(base) else _doubt(name, dbname or _wiki_by_host(base), lang=lang),
     )
 
 

@@ -125,6 +125,7 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
         earlier = self.settings.earlier
         self._rows = PageRows(self._source, name_of(earlier["fingerprint"]) if earlier else "")
         self._redirects: list[Redirect] = []
+        self._named: list[Redirect] = []
         self._revisions = RevisionRows()
         self._last: Page | Place | None = None
 
@@ -149,6 +150,7 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
         if isinstance(page, Place):
             self._rows.take(page)
             self._note(page, meaning=page.meaning)
+            self._add_redirects(page)
             yield Passed()
         else:
             read = partial(self._read, page)
@@ -175,6 +177,7 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
             )
         if isinstance(found, Article):
             self._rows.add(found)
+            self._add_redirects(page)
             self._note(page, meaning=found.meaning)
         elif isinstance(found, Redirect):
             self._redirects.append(found)
@@ -184,13 +187,18 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
             self._note(page, found.reason, title=title, meaning=found.meaning)
         return None
 
+    def _add_redirects(self, page: Page | Place) -> None:
+        """Add the redirects that the record of a rendered page names, after those with pages."""
+        wiki = self.settings.site.wiki
+        self._named += (Redirect(f"{wiki}:{n}", n, page.title, "") for n in page.redirects)
+
     def finish(self) -> Iterator[Yield]:
         """Yield the last rows, the redirects, and the revisions of all pages."""
         if self._last is not None:
             yield from self._add(self._last)
         yield Rows("pages", self._rows.batch())
         found = (
-            [getattr(each, name) for each in self._redirects]
+            [getattr(each, name) for each in (*self._redirects, *self._named)]
             for name in SCHEMAS["redirects"].columns.names
         )
         yield Rows("found_redirects", batch_of("redirects", found))
@@ -271,14 +279,16 @@ class AddItems(OfRun, PerUnit[Rows, Rows | Counts]):
 
     has_items: bool
     """Whether ``BuildPageItems`` wrote a table; if not, items from an earlier run are removed."""
+    settings: WikiSettings
 
     def start(self) -> None:
         """Open the table."""
         self._items = PageItems(self.work.tables / ITEMS) if self.has_items else None
+        self._is_done = self.settings.is_html and not self.has_items
 
     def process(self, rows: Rows) -> Iterator[Rows | Counts]:
         """Look up the pages of a batch."""
-        if rows.dataset != "pages":
+        if rows.dataset != "pages" or self._is_done:
             yield rows
             return
         batch, n_found = with_items(rows.batch, self._items)

@@ -1,0 +1,1 @@
+"""Rendered pages of a wiki: where they are kept, and their text."""

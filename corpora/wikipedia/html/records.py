@@ -1,0 +1,287 @@
+"""Rendered pages in files: records of Wikimedia Enterprise, a line or a file each, and HTML.
+
+A line belongs to the range in which the line end before it stands, so that ranges of any size give
+each line once. In a tar, the headers of its files stand between two lines, and are passed over.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from html import unescape
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from corpora.document import Rejected
+from corpora.runs.record_errors import read_record
+from corpora.system.parsing import ParseError, parse_json
+from corpora.wikipedia.chunks import Chunk, Damage
+from corpora.wikipedia.pages import HTML, Page, PageError, excerpt, reject, reject_damage
+from corpora.wikipedia.segments import Edge, Segment
+from corpora.wikipedia.siteinfo import SiteInfo, site_of
+
+if TYPE_CHECKING:
+    from corpora.wikipedia.reuse_places import Place
+
+FORMS = frozenset({"lines", "record", "html"})
+"""The forms of files of rendered pages: a record in each line, in the whole file, and HTML."""
+_TAR = b"ustar"
+_RECORD = re.compile(rb'\{\s*"')
+_HTML = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<!--.{0,500}?-->\s*)?<(?:!doctype\s+html|html|body|section|div|p)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_MAX_HEAD = 200 << 20  # bytes of the first record, which tells which wiki it is of
+_HEAD = 20_000  # characters of a page in which its properties are sought
+_PROPERTIES = {
+    "revision": re.compile(r'\babout="[^"]*/revision/(\d+)"|"wgRevisionId":(\d+)'),
+    "id": re.compile(r'"mw:pageId" content="(\d+)"|"wgArticleId":(\d+)'),
+    "namespace": re.compile(r'"mw:pageNamespace" content="(-?\d+)"|"wgNamespaceNumber":(-?\d+)'),
+    "modified": re.compile(r'"dc:modified" content="([^"]+)"|"dateModified":"([^"]+)"'),
+    "address": re.compile(
+        r'<link rel="(?:dc:isVersionOf|canonical)" href="((?:https?:)?//[^"]+/wiki/[^"]+)"'
+    ),
+    "lang": re.compile(r'"content-language" content="([\w-]+)"|<html[^>]*?\slang="([\w-]+)"'),
+    "redirect": re.compile(r'<link rel="mw:PageProp/redirect" href="\./([^"]+)"'),
+    "base": re.compile(r'<base href="((?:https?:)?//[^"]+/wiki/)"'),
+    "title": re.compile(r"<title>(.*?)(?: [-–—] [^<]*)?</title>", re.DOTALL),
+}
+_ESCAPED = re.compile(r'<(?:html|meta|link|body)\b[^>]*=\\"')
+_MARKUP = re.compile(r"&lt;.*?(?:>|&gt;)|<[^>]*>")
+
+
+def form_of(head: bytes) -> str:
+    """Return the form of a file of rendered pages by its first bytes; empty for other files."""
+    if _HTML.match(head):
+        return "html"
+    if head[257:262] == _TAR:
+        return "lines" if b'{"' in head else ""
+    if not _RECORD.match(head):
+        return ""
+    line, end, _ = head.partition(b"\n")
+    try:
+        parse_json(line if end else b"{}")
+    except ParseError:
+        return "record"
+    return "lines"
+
+
+def cut_lines(
+    items: Iterable[Chunk | Damage], *, from_start: bool, max_bytes: int
+) -> Iterator[Segment | Damage]:
+    """Cut a range into the lines that belong to it, and yield the damage in it."""
+    line = Segment(Edge.OPENING, "byte 0") if from_start else None
+    for item in items:
+        if isinstance(item, Damage):
+            if line is not None:
+                line.last = Edge.FILE if item.is_end else Edge.DAMAGE
+                yield line
+            line = None
+            if item.own:
+                yield item
+            continue
+        start = 0
+        while (end := item.data.find(b"\n", start)) >= 0:
+            if line is not None:
+                line.add(item.data[start:end], max_bytes=max_bytes)
+                line.last = Edge.CLOSING
+                yield line
+            if not item.own:
+                return
+            start = end + 1
+            line = Segment(Edge.OPENING, item.position(start))
+        if line is not None:
+            line.add(item.data[start:], max_bytes=max_bytes)
+        elif not item.own:
+            return
+    if line is not None:
+        yield line
+
+
+def read_rendered(
+    items: Iterable[Chunk | Damage],
+    form: str,
+    *,
+    from_start: bool,
+    source: str,
+    max_bytes: int,
+    find: "Callable[[Page], Place | None] | None" = None,
+) -> Iterator["Page | Rejected | Place"]:
+    """Read the pages of a range; ``find`` and rejections are those of ``dump.read_pages``."""
+    if form == "lines":
+        segments = cut_lines(items, from_start=from_start, max_bytes=max_bytes)
+    else:
+        segments = iter(_whole(items, max_bytes))
+    for segment in segments:
+        if isinstance(segment, Damage):
+            yield reject_damage(segment, source=source)
+        elif record := _record(segment, form, source=source, find=find):
+            yield record
+
+
+def _whole(items: Iterable[Chunk | Damage], max_bytes: int) -> list[Segment | Damage]:
+    segment = Segment(Edge.OPENING, "byte 0", Edge.CLOSING)
+    damage: list[Segment | Damage] = []
+    for item in items:
+        if isinstance(item, Damage):
+            damage.append(item)
+        else:
+            segment.add(item.data, max_bytes=max_bytes)
+    return damage or [segment]
+
+
+def _record(
+    segment: Segment, form: str, *, source: str, find: "Callable[[Page], Place | None] | None"
+) -> "Page | Rejected | Place | None":
+    """Read a segment as a page or a rejection; None for a header of a tar, or an empty line."""
+    if segment.is_too_large:
+        return reject(segment, "too_large", f"has {segment.size:,} bytes or more", source=source)
+    if segment.last is Edge.DAMAGE:
+        what = "goes on into data that cannot be read"
+        return reject(segment, "damaged_block", what, source=source)
+    data = segment.data
+    if form == "lines":
+        _before, zero, data = data.rpartition(b"\0")
+        if not data.strip() or (zero and not data.startswith(b"{")):
+            return None
+
+    def read() -> "Page | Rejected | Place":
+        try:
+            page = _page(segment, data, form, name=source)
+        except PageError as error:
+            is_cut = segment.last is Edge.FILE and error.reason == "malformed_json"
+            reason = "truncated" if is_cut else error.reason
+            return reject(segment, reason, str(error), source=source)
+        if find and (place := find(page)):
+            return place._replace(title=page.title, redirects=page.redirects)
+        return page
+
+    return read_record(read, source=source, position=segment.position, excerpt=excerpt(data))
+
+
+def _page(segment: Segment, data: bytes, form: str, *, name: str) -> Page:
+    """Read a page; ``name`` is that of the file, for a page that does not say its title."""
+    page = page_of_html(data, name=name) if form == "html" else page_of_record(data)
+    return replace(page, position=segment.position, hash=segment.hash)
+
+
+def page_of_record(data: bytes) -> Page:
+    """Read a record of Wikimedia Enterprise; raises ``PageError``."""
+    record = _parsed(data)
+    title, html = _text(record, "name"), _text(record, "article_body", "html")
+    if not title:
+        raise PageError("no_title", "has no name")
+    if not html:
+        raise PageError("no_html", "has no article_body with html")
+    revision = _text(record, "version", "identifier")
+    properties = _properties(html)
+    namespace = _text(record, "namespace", "identifier")
+    licenses, redirects = record.get("license"), record.get("redirects")
+    return Page(
+        title=title,
+        namespace=int(namespace) if namespace.lstrip("-").isdecimal() else 0,
+        id=_text(record, "identifier"),
+        redirect=properties.get("redirect"),
+        revision=properties.get("revision") or revision,
+        timestamp=_text(record, "date_modified"),
+        model=HTML,
+        text=html,
+        redirects=tuple(
+            name for each in _list(redirects) if (name := _text(each, "name")) and name != title
+        ),
+        item=_text(record, "main_entity", "identifier"),
+        license=next((id for each in _list(licenses) if (id := _text(each, "identifier"))), ""),
+        is_other_revision=properties.get("revision", revision) != revision,
+    )
+
+
+def page_of_html(data: bytes, *, name: str = "") -> Page:
+    """Read an HTML page by the properties that Parsoid and skins write into its head.
+
+    A part of a page, which has none, gets the ``name`` of its file as its title.
+    """
+    html = data.decode("utf-8", "replace")
+    if _ESCAPED.search(html, 0, _HEAD):
+        raise PageError("malformed_html", "has quotes that are escaped as in JSON")
+    properties = _properties(html)
+    title = _title(properties) or unquote(PurePosixPath(name).stem).replace("_", " ")
+    namespace = properties.get("namespace", "0")
+    return Page(
+        title=title,
+        namespace=int(namespace),
+        id=properties.get("id", ""),
+        redirect=properties.get("redirect"),
+        revision=properties.get("revision", ""),
+        timestamp=properties.get("modified", ""),
+        model=HTML,
+        text=html,
+    )
+
+
+def _title(properties: Mapping[str, str]) -> str:
+    """Return the title of a page: that of its address, else what its head says, without markup."""
+    if address := properties.get("address", ""):
+        return address.rpartition("/wiki/")[2].replace("_", " ")
+    return " ".join(_MARKUP.sub("", unescape(properties.get("title", ""))).split())
+
+
+def _properties(html: str) -> dict[str, str]:
+    """Read the properties of a page in its head; redirects and addresses are decoded."""
+    found = {}
+    for name, pattern in _PROPERTIES.items():
+        if match := pattern.search(html, 0, _HEAD):
+            value = next(group for group in match.groups() if group is not None)
+            is_address = name in ("address", "redirect", "base")
+            found[name] = unquote(unescape(value)).replace("_", " ") if is_address else value
+    return found
+
+
+def _parsed(data: bytes) -> Mapping[str, object]:
+    try:
+        record = parse_json(data)
+    except ParseError as error:
+        raise PageError("malformed_json", f"is not JSON ({error})") from error
+    if not isinstance(record, dict):
+        raise PageError("malformed_json", "is no JSON object")
+    return record
+
+
+def _text(record: object, *path: str) -> str:
+    """Return a string or number in a record, by its path; empty where there is none."""
+    for key in path:
+        record = record.get(key) if isinstance(record, dict) else None
+    return str(record) if isinstance(record, str | int) and not isinstance(record, bool) else ""
+
+
+def _list(value: object) -> Sequence[object]:
+    return value if isinstance(value, list) else ()
+
+
+def site_of_pages(items: Iterable[Chunk | Damage], form: str, *, name: str) -> SiteInfo:
+    """Read which wiki a file is of, from its first page; ``name`` is the file's name."""
+    if form != "lines":
+        segments: Iterable[Segment | Damage] = _whole(items, _MAX_HEAD)
+    else:
+        segments = cut_lines(items, from_start=True, max_bytes=_MAX_HEAD)
+    for segment in segments:
+        if isinstance(segment, Damage) or segment.is_too_large:
+            break
+        data = segment.data.rpartition(b"\0")[2]
+        if form == "html":
+            properties = _properties(data.decode("utf-8", "replace"))
+            address = properties.get("base") or properties.get("address", "")
+            return site_of("", lang=properties.get("lang", ""), base=_base(address), name=name)
+        if data.startswith(b"{"):
+            with suppress(PageError):
+                record = _parsed(data)
+                lang = _text(record, "in_language", "identifier")
+                wiki = _text(record, "is_part_of", "identifier")
+                return site_of(wiki, lang=lang, base=_base(_text(record, "url")), name=name)
+    return site_of("", lang="", base="", name=name)
+
+
+def _base(address: str) -> str:
+    """Return the address to which titles are appended; empty for addresses of another form."""
+    start, path, _ = address.partition("/wiki/")
+    return f"{'https:' * start.startswith('//')}{start}{path}" if path else ""

@@ -1,0 +1,123 @@
+"""ZIM archives (Kiwix) of rendered pages, read by libzim: ``pip install 'onoma[zim]'``.
+
+Ranges count entries. An entry is a page, a redirect to one, or no page, which is passed over.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from corpora.document import Rejected
+from corpora.errors import CorpusError
+from corpora.wikipedia.pages import HTML, Page, PageError
+from corpora.wikipedia.segments import HASH_DIGITS
+from corpora.wikipedia.siteinfo import PROJECTS, SiteInfo, site_of
+
+if TYPE_CHECKING:
+    from libzim.reader import Archive, Entry
+
+    from corpora.wikipedia.reuse_places import Place
+
+MAGIC = b"ZIM\x04"
+_NAME = re.compile(rf"(?:.*[./])?({'|'.join(PROJECTS)})_([a-z-]+)(?:_|$)")
+_OTHER_SPACE = re.compile(r"[B-Z-]/")
+_AGAIN = "Download it again."
+
+
+def open_zim(path: Path) -> "Archive":
+    """Open an archive, or the first of its parts; raises ``CorpusError`` for a damaged one."""
+    from libzim.reader import Archive
+
+    try:
+        return Archive(path)
+    except RuntimeError as error:
+        why = " ".join(str(error).split())
+        raise CorpusError(f"{path.name}: is a damaged ZIM archive ({why}). {_AGAIN}") from error
+
+
+def examine_zim(path: Path) -> tuple[SiteInfo, int]:
+    """Check the sums of an archive; return its wiki, and the number of its entries.
+
+    Raises ``CorpusError`` for a damaged one.
+    """
+    archive = open_zim(path)
+    if not archive.check():
+        raise CorpusError(
+            f"{path.name}: is a damaged ZIM archive (its checksum or an index is wrong). {_AGAIN}"
+        )
+    names = [
+        archive.get_metadata("Name").decode() if "Name" in archive.metadata_keys else "",
+        path.name,
+    ]
+    found = next((match for name in names if (match := _NAME.match(name))), None)
+    project, lang = found.groups() if found else ("", "")
+    base = f"https://{lang}.{project}.org/wiki/" if found else ""
+    return site_of("", lang=lang, base=base, name=path.name), archive.all_entry_count
+
+
+def read_zim(
+    path: Path,
+    start: int,
+    end: int,
+    *,
+    source: str,
+    max_bytes: int,
+    find: "Callable[[Page], Place | None] | None" = None,
+) -> "Iterator[Page | Rejected | Place]":
+    """Read the pages among some entries; ``find`` and rejections as in ``dump.read_pages``."""
+    archive = open_zim(path)
+    is_spaced = not archive.has_new_namespace_scheme
+    for number in range(start, end):
+        try:
+            entry = archive._get_entry_by_id(number)  # noqa: SLF001 - libzim has no other way
+            page = _page(entry, f"entry {number}", is_spaced=is_spaced, max_bytes=max_bytes)
+        except (RuntimeError, PageError) as error:
+            reason = error.reason if isinstance(error, PageError) else "damaged_block"
+            yield Rejected(
+                source=source,
+                position=f"entry {number}",
+                reason=reason,
+                message=f"{source}: entry {number}: {error}. {_AGAIN}",
+            )
+            continue
+        if page is not None:
+            yield (find(page) if find and page.hash else None) or page
+
+
+def _page(entry: "Entry", position: str, *, is_spaced: bool, max_bytes: int) -> Page | None:
+    """Read an entry; None if it is no page. Raises ``PageError``."""
+    if is_spaced and not entry.path.startswith("A/"):
+        return None
+    if entry.is_redirect:
+        target = entry.get_redirect_entry()
+        if is_spaced and not target.path.startswith("A/"):
+            return None
+        return Page(
+            title=_title(entry.path),
+            namespace=0,
+            redirect=_title(target.path),
+            model=HTML,
+            text="redirect",
+            position=position,
+        )
+    item = entry.get_item()
+    if not item.mimetype.startswith("text/html"):
+        return None
+    if item.size > max_bytes:
+        raise PageError("too_large", f"has {item.size:,} bytes. Or raise the bound")
+    content = bytes(item.content)
+    return Page(
+        title=_title(entry.path),
+        namespace=0,
+        model=HTML,
+        text=content.decode("utf-8", "replace"),
+        position=position,
+        hash=sha256(content).hexdigest()[:HASH_DIGITS],
+    )
+
+
+def _title(path: str) -> str:
+    """Return the title of a page by its path."""
+    return path.removeprefix("A/").removesuffix(".html").replace("_", " ")
