@@ -4,7 +4,6 @@ import gzip
 import io
 import json
 import tarfile
-from glob import escape
 from pathlib import Path
 
 import pytest
@@ -224,26 +223,3 @@ def test_a_damaged_zim_archive_is_refused(tmp_path, capsys):
     assert run(tmp_path / "out", input=file) == 1
 
     assert "is a damaged ZIM archive" in capsys.readouterr().err
-
-
-@pytest.mark.realdata
-def test_every_real_file_is_read_or_refused_with_the_reason(tmp_path, realdata, capsys):
-    folder = realdata("wiki-html")
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".md")
-    refused = {}
-    for number, file in enumerate(files):
-        known = ["--wiki", "enwiki"] if {"render", "cxserver"} & set(file.parts) else []
-        status = run(tmp_path / str(number), "--augment", "off", *known, input=escape(str(file)))
-        said = capsys.readouterr().err
-        if status:
-            refused[file.relative_to(folder).as_posix()] = said[said.index("error: ") :]
-        else:
-            assert links_add_up(describe(tmp_path / str(number))["counters"]), file
-
-    reasons = {
-        "commonswiki": "no_html", "1984_United": "no_html", "Poetry": "of which wiki",
-        "zim/invalid": "is a damaged ZIM archive", "split/": "is a part of a ZIM archive",
-    }  # fmt: skip
-    for name, said in refused.items():
-        assert any(part in name and reason in said for part, reason in reasons.items()), name
-    assert len(refused) == 2 + 1 + 16 + 14

@@ -47,7 +47,7 @@ _PROPERTIES = {
     "base": re.compile(r'<base href="((?:https?:)?//[^"]+/wiki/)"'),
     "title": re.compile(r"<title>(.*?)(?: [-–—] [^<]*)?</title>", re.DOTALL),
 }
-_ESCAPED = re.compile(r'<(?:html|meta|link|body)\b[^>]*=\\"')
+_ESCAPED = re.compile(r'<(?:html|meta) [a-z]+=\\"')
 _MARKUP = re.compile(r"&lt;.*?(?:>|&gt;)|<[^>]*>")
 
 

@@ -101,7 +101,7 @@ class Reader:
             self.out.close()
             anchors = map(self.target, (anchor.attributes for anchor in content.css("a")))
             page.n_links = sum(target is not None for target in anchors)
-            page.n_errors = len(content.css('.error, [typeof~="mw:Error"]'))
+            page.n_errors = sum(map(_is_shown_error, content.css(".error")))
         page.text, page.blocks = "".join(self.out.parts), self.out.blocks
         page.simplified = page.text
         page.holes = sorted({offset for offset, _ in self.out.holes})
@@ -258,6 +258,8 @@ class Reader:
         shown = _since(self.out, before)
         start = before + len(shown) - len(shown.lstrip())
         reason = target.reason
+        if target.section and target.title == self.title:
+            reason = "section"
         if not shown.strip():
             reason = "file" if node.css_first("img, video, audio") else reason or "empty"
         elif len(self.out.blocks) > n_blocks:
@@ -319,6 +321,13 @@ def _since(out: Blocks, offset: int) -> str:
         pieces.append(piece if len(piece) <= left else piece[-left:])
         left -= len(piece)
     return "".join(reversed(pieces))
+
+
+def _is_shown_error(node: LexborNode) -> bool:
+    """Tell whether an error message is shown, and not only to those who ask for it."""
+    attributes: Attributes = node.attributes
+    is_hidden = "hidden-error" in (attributes.get("class") or "")
+    return not (is_hidden or _HIDDEN.search(attributes.get("style") or ""))
 
 
 def _is_shown(figure: LexborNode | None) -> bool:

@@ -1,0 +1,164 @@
+"""Rendered pages to text and links: what a reader sees, and nothing else."""
+
+import json
+
+import pytest
+
+from corpora.document import Rejected
+from corpora.errors import CorpusError, UsageError
+from corpora.wikipedia.dump import examine, read_pages
+from corpora.wikipedia.html.text import MAX_DEPTH, extract
+from corpora.wikipedia.ledger import count_page, links_add_up
+from corpora.wikipedia.titles import wiki_of
+from corpora.wikipedia.wikiextractor import ExtractorError
+
+VARIANT = json.dumps({"twoway": [{"l": "zh-hans", "t": "软件"}, {"l": "zh-hant", "t": "軟體"}]})
+
+
+def read(body, *, lang="en", title="Orbel"):
+    wiki = wiki_of(name=f"{lang}wiki", lang=lang, base=f"https://{lang}.wikipedia.org/wiki/")
+    return extract(f"<body>{body}</body>", wiki, None, title=title)
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<p>a\n b&nbsp;<b>c</b>&shy;d</p>\n<p> e </p>", "a b cd\ne"),
+        ("<ul><li>a<ul><li>b</li></ul>c</li></ul>", "a\nb\nc"),
+        ("<dl><dt>a</dt><dd>b</dd></dl>", "a\nb"),
+        ("<p>x<sup>2</sup> H<sub>2</sub>O 1<sup>st</sup></p>", "x² H₂O 1st"),
+        ("<p>a<br>b</p>", "a\nb"),
+        ("<h1>Orbel</h1><p>a</p><h1>Other</h1>", "a\nOther"),
+        ("<p>a<span style='display: none'>b</span><span class='mw-editsection'>c</span></p>", "a"),
+        ("<p>4<span class='sr-only'>+</span>1<span class='sr-only'>/</span>2</p>", "4 1⁄2"),
+        ("<p><ruby>漢<rt>かん</rt></ruby>字</p>", "漢（かん）字"),
+        ("<p><ruby>漢<rp>(</rp><rt>かん</rt><rp>)</rp></ruby></p>", "漢(かん)"),
+        ("<p>漢字\n漢字 a\nb</p>", "漢字漢字 a b"),
+        ("<p>so [<a class='external autonumber' href='//x.org'>[1]</a>]</p>", "so []"),
+        ("<figure typeof='mw:File'><figcaption>a</figcaption></figure>", ""),
+        ("<figure typeof='mw:File/Thumb'><figcaption>a</figcaption></figure>", "a"),
+        ("<div class='poem'><p>a<br>b</p></div>", "a\nb"),
+        ("<p>E = <i class='mwe-math-element'><annotation>mc^{2}</annotation></i>.</p>", "E = ."),
+        ("<p>a</p><table><tr><td>b</td></tr></table><div role='note'>c</div>", "a"),
+        ("<p>a<!-- b --><script>c</script><style>d</style></p>", "a"),
+    ],
+)  # fmt: skip
+def test_the_text_is_what_a_reader_sees(body, text):
+    assert read(body).text == text
+
+
+def test_a_variant_of_the_language_is_shown():
+    body = f"<p><span typeof='mw:LanguageVariant' data-mw-variant='{VARIANT}'></span></p>"
+
+    assert read(body, lang="zh").text == "软件"
+
+
+@pytest.mark.parametrize(
+    ("anchor", "target"),
+    [
+        ("<a rel='mw:WikiLink' href='./Ulm_(Donau)#Bau'> Ulm </a>", ("Ulm", "Ulm (Donau)", "Bau")),
+        ("<a href='/wiki/100%25'>all</a>", ("all", "100%", "")),
+        ("<a href='//en.wikipedia.org/wiki/Ulm'>Ulm</a>", ("Ulm", "Ulm", "")),
+        ("<a class='new' href='/w/index.php?title=Ulm&amp;redlink=1'>U</a>", ("U", "Ulm", "")),
+        ("<a class='mw-selflink selflink'>it</a>", ("it", "Orbel", "")),
+        ("<a href='../A/Ulm.html'>Ulm</a>", ("Ulm", "Ulm", "")),
+    ],
+)
+def test_a_link_to_an_article_is_a_mention(anchor, target):
+    page = read(f"<p>a {anchor} b</p>")
+
+    [link] = page.links
+    assert (page.text[link.start : link.end], link.target, link.section) == target
+
+
+@pytest.mark.parametrize(
+    ("anchor", "reason"),
+    [
+        ("<a rel='mw:WikiLink' href='./File:A.jpg'><img></a>", "file"),
+        ("<a rel='mw:WikiLink' href='./Help:A'>a</a>", "namespace"),
+        (
+            "<a rel='mw:WikiLink/Interwiki' href='https://de.wikipedia.org/wiki/A'>a</a>",
+            "interwiki",
+        ),
+        ("<a href='#Bau'>a</a>", "section"),
+        ("<a rel='mw:WikiLink' href='./A'></a>", "empty"),
+        ("<table><tr><td><a rel='mw:WikiLink' href='./A'>a</a></td></tr></table>", "in_table"),
+        ("<div class='navbox'><a rel='mw:WikiLink' href='./A'>a</a></div>", "in_navigation"),
+    ],
+)
+def test_another_link_is_counted_with_its_reason(anchor, reason):
+    page = read(f"<p>x</p>{anchor}")
+
+    assert +page.dropped == {reason: 1}
+    assert page.links == []
+
+
+def test_links_to_other_sites_are_text():
+    page = read("<p><a class='external text' href='https://en.wikipedia.org/wiki/A'>a</a></p>")
+
+    assert (page.text, page.links, page.n_links) == ("a", [], 0)
+
+
+def test_elements_that_nest_too_deep_are_an_error():
+    with pytest.raises(ExtractorError, match="nest more than"):
+        read("<div>" * (MAX_DEPTH + 5))
+
+
+REFUSED = {
+    "commonswiki": "no_html",
+    "1984_United": "no_html",
+    "Poetry": "malformed_html",
+    "invalid-nons": "is a damaged ZIM archive",
+    "split": "is a part of a ZIM archive",
+}
+
+
+@pytest.mark.realdata
+def test_every_real_file_is_read_or_refused_with_the_reason(realdata, tmp_path):
+    folder = realdata("wiki-html")
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".md")
+
+    outcomes = {file.relative_to(folder).as_posix(): outcome(file, tmp_path) for file in files}
+
+    refused = {name: why for name, why in outcomes.items() if why}
+    assert len(refused) == 2 + 1 + 16 + 14
+    for name, why in refused.items():
+        assert any(part in name and reason in why for part, reason in REFUSED.items()), name
+
+
+def outcome(file, work_directory):
+    """Return why a file is refused; empty if all of its pages are read."""
+    try:
+        dump = examine(file, range_bytes=1 << 26, work_directory=work_directory)
+    except (CorpusError, UsageError) as error:
+        return str(error)
+    site = dump.site
+    wiki = wiki_of(name=site.wiki or "enwiki", lang=site.lang or "en", base=site.base)
+    for part in dump.ranges:
+        pages = read_pages(
+            file, part, source=file.name, max_page_bytes=10**8, work_directory=work_directory
+        )
+        for page in pages:
+            if isinstance(page, Rejected):
+                return page.reason
+            text = extract(page.text, wiki, None, title=page.title)
+            assert links_add_up(count_page(page.text, text)), (file, page.title)
+    return ""
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("name", ["pl-big", "wrappers2", "ar-no-paragraph", "fr-unsigned"])
+def test_parsoid_and_the_old_parser_give_the_same_text_and_links(name, realdata):
+    folder = realdata("wiki-html")
+    lang = "en" if name == "wrappers2" else name[:2]
+
+    new, old = (
+        read(
+            (folder / kind / "DiscussionTools" / f"{name}-{parser}.html").read_text("utf-8"),
+            lang=lang,
+        )
+        for kind, parser in (("parsoid", "parsoid"), ("render", "oldparser"))
+    )
+
+    assert new.text == old.text
+    assert new.links == old.links
