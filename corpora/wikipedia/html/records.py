@@ -228,13 +228,13 @@ def _title(properties: Mapping[str, str]) -> str:
 
 def _properties(html: str) -> dict[str, str]:
     """Read the properties of a page in its head; redirects and addresses are decoded."""
-    found = {}
+    properties = {}
     for name, pattern in _PROPERTIES.items():
         if match := pattern.search(html, 0, _HEAD):
             value = next(group for group in match.groups() if group is not None)
             is_address = name in ("address", "redirect", "base")
-            found[name] = unquote(unescape(value)).replace("_", " ") if is_address else value
-    return found
+            properties[name] = unquote(unescape(value)).replace("_", " ") if is_address else value
+    return properties
 
 
 def _parsed(data: bytes) -> Mapping[str, object]:

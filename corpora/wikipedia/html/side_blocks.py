@@ -104,17 +104,17 @@ def _cited(node: "LexborNode") -> Iterator[str]:
     """Yield the ids of the references that an element cites."""
     anchors = [node] if node.tag == "a" else node.css("a[href*='#cite_note-']")
     for anchor in anchors:
-        if found := _ID.search(anchor.attributes.get("href") or ""):
-            yield found[1]
+        if link := _ID.search(anchor.attributes.get("href") or ""):
+            yield link[1]
 
 
 def _template(node: "LexborNode") -> str | None:
     """Return the name of the template that made an element, as Parsoid notes it."""
-    found = _TEMPLATE.search(node.attributes.get("data-mw") or "")
-    if found is None:
+    target = _TEMPLATE.search(node.attributes.get("data-mw") or "")
+    if target is None:
         return None
     try:
-        return str(parse_json(found[1])).strip() or None
+        return str(parse_json(target[1])).strip() or None
     except ParseError:
         return None
 

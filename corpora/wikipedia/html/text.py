@@ -291,8 +291,8 @@ class Reader:
 
     def _title(self, address: str) -> str:
         """Return the title, with section, that an address of this wiki has; empty for others."""
-        if found := _TITLE_IN_QUERY.search(address):
-            return unquote(found[1]).replace("_", " ")
+        if query := _TITLE_IN_QUERY.search(address):
+            return unquote(query[1]).replace("_", " ")
         base = self.wiki.base
         for start in ("./", base, base.partition(":")[2], "/wiki/"):
             if start and address.startswith(start):
@@ -307,9 +307,9 @@ class Reader:
         return unquote(f"{name.partition('?')[0]}{sign}{section}").replace("_", " ")
 
 
-def _joined(found: re.Match[str]) -> str:
+def _joined(lines: re.Match[str]) -> str:
     """Join two lines, without a space between Chinese or Japanese characters."""
-    return found[1] if is_solid(found[1]) and is_solid(found[2]) else f"{found[1]} "
+    return lines[1] if is_solid(lines[1]) and is_solid(lines[2]) else f"{lines[1]} "
 
 
 def _since(out: Blocks, offset: int) -> str:

@@ -51,9 +51,9 @@ def examine_zim(path: Path) -> tuple[SiteInfo, int]:
         archive.get_metadata("Name").decode() if "Name" in archive.metadata_keys else "",
         path.name,
     ]
-    found = next((match for name in names if (match := _NAME.match(name))), None)
-    project, lang = found.groups() if found else ("", "")
-    base = f"https://{lang}.{project}.org/wiki/" if found else ""
+    named = next(filter(None, map(_NAME.match, names)), None)
+    project, lang = named.groups() if named else ("", "")
+    base = f"https://{lang}.{project}.org/wiki/" if named else ""
     return site_of("", lang=lang, base=base, name=path.name), archive.all_entry_count
 
 
