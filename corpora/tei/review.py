@@ -232,8 +232,13 @@ def model_file(path: Path) -> Path:
     return path.with_name(f"{path.name}.model.json")
 
 
-def model_of_list(path: Path) -> Model:
-    """Read which model made the predictions of a list; raises ``UsageError``."""
+def model_of_list(path: Path, candidates: Iterable[Candidate]) -> Model:
+    """Read which model made the predictions of a list; raises ``UsageError``.
+
+    A list of new lines alone, which a person wrote, needs no model.
+    """
+    if not model_file(path).exists() and all(one.suggested is None for one in candidates):
+        return REVIEW
     try:
         return Model(**parse_json(model_file(path).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:

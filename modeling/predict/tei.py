@@ -208,7 +208,8 @@ def apply_list(options: "Options") -> Summary:
     """Write the names of a reviewed list into copies of the files."""
     work, path = TeiWork(options), options.apply
     assert path is not None  # noqa: S101 - or nobody asks
-    model, listed = model_of_list(path), by_file(read_candidates(path))
+    candidates = read_candidates(path)
+    model, listed = model_of_list(path, candidates), by_file(candidates)
     if unknown := [name for name in listed if name not in work.files]:
         raise UsageError(
             f"--apply {path}: names {unknown[0]}, which is none of the files of --tei "

@@ -90,7 +90,7 @@ def _login_name() -> str:
 
 def _suggester(options: "Options", edition: Edition, files: Collection[str]) -> Suggester:
     if options.candidates:
-        model = model_of_list(options.candidates)
+        model = model_of_list(options.candidates, read_candidates(options.candidates))
         return ListedSuggestions(_listed(options.candidates, files), model)
     folder = (options.output or (options.page or Path()).parent) / ".workbench"
     run, labels = taken_run(folder / "training"), ""

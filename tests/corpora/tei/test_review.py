@@ -15,9 +15,11 @@ from corpora.tei.provenance import Model
 from corpora.tei.reader import read_tei
 from corpora.tei.review import (
     COLUMNS,
+    REVIEW,
     apply_candidates,
     by_file,
     mentions_in,
+    model_of_list,
     read_candidates,
     write_candidates,
 )
@@ -181,6 +183,15 @@ def test_a_new_line_is_a_name_that_was_missed(listed, edition):
     assert b'resp="#onoma-review #kb">und<' in applied.written.data
     assert applied.decisions[-1].verdict == "added"
     assert undo(applied.written.data, name="x.xml", reviewer="kb") == DATA
+
+
+def test_a_list_of_new_lines_alone_needs_no_model(listed):
+    with pytest.raises(UsageError, match="which model made the list cannot be read"):
+        model_of_list(listed, read_candidates(listed))
+
+    save(listed, [COLUMNS, ["x.xml", "", "", "und", "", "person", *[""] * 6]])
+
+    assert model_of_list(listed, read_candidates(listed)) == REVIEW
 
 
 def test_the_statement_on_a_person_who_took_a_name_over_points_to_no_model_after_undo(

@@ -112,7 +112,7 @@ def test_the_page_alone_decides_keeps_and_exports_a_list_that_is_applied(desk, s
     assert len(lines) == 5
     original = (sample / "letters" / "01.xml").read_bytes()
     edition = load_edition(sample / "letters.toml")
-    of = {"name": "01.xml", "model": model_of_list(exported)}
+    of = {"name": "01.xml", "model": model_of_list(exported, read_candidates(exported))}
     applied = apply_candidates(original, edition, lines, **of)
     assert applied.unplaced == []
     text = applied.written.data.decode()
