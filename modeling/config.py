@@ -136,13 +136,13 @@ class EncoderConfig(Config):
     max_positions: int = 512
     """The longest sequence that learned positions allow, [CLS] and [SEP] included."""
     clip: int = 16
-    """τ, the clipping distance of relative positions (Shaw et al. 2018; B-N15)."""
+    """τ, the clipping distance of relative positions (Shaw et al. 2018)."""
     window: int = 5
     """ω: how many subwords whole-word attention sees on each side (NEISS paper, section 5)."""
     entity_width: int = 256
     """The width of entity embeddings, before they are projected to ``width``."""
     entity_bias: bool = False
-    """Whether this projection has a bias (in DaLUKE, not in LUKE: B-D12); for mentions only."""
+    """Whether this projection has a bias (in DaLUKE, not in LUKE); for mentions only."""
     entity_scale: float = 0.5
     """λ of ``char_entity``: the weight of the entity in the keys and values of its subwords."""
     n_segments: int = 0
@@ -209,8 +209,8 @@ class HeadsConfig(Config):
     """Whether dense layer, activation and norm precede the matrix of the subword head, as in BERT;
     NEISS has none."""
     pair_pooling: Literal["cls", "mean"] = "cls"
-    """The input of next sentence and sentence order prediction: [CLS], or the mean of all subwords
-    (B-N13)."""
+    """The input of next sentence and sentence order prediction: [CLS], or the mean of all
+    subwords."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,7 +221,7 @@ class MaskingConfig(Config):
     """The unit of masking; ``entity``: whole mentions first, as in ERNIE, then words."""
     budget: Literal["bernoulli", "units", "subwords"] = "subwords"
     """``bernoulli``: one draw for each unit (NEISS). ``units``: a fraction of the units (DaLUKE).
-    ``subwords``: a fraction of the subwords; units that no longer fit are skipped (LUKE: B-D13)."""
+    ``subwords``: a fraction of the subwords; units that no longer fit are skipped (LUKE)."""
     ratio: float = 0.15
     """The fraction of subwords, or units, that are chosen."""
     mask: float = 0.8
@@ -229,21 +229,21 @@ class MaskingConfig(Config):
     random: float = 0.1
     """The fraction of chosen subwords that are replaced by random ones; the rest stays."""
     draw: Literal["unit", "subword"] = "unit"
-    """Whether the kind of replacement is drawn once for a unit (B-N3), or for each subword."""
+    """Whether the kind of replacement is drawn once for a unit, or for each subword."""
     entity_ratio: float = 0.15
     """The fraction of mentions that are chosen."""
     entity_mask: float = 1.0
     """The fraction of chosen mentions whose entity is replaced by [MASK]."""
     entity_random: float = 0.0
     """The fraction of chosen mentions whose entity is replaced by a random one; the rest stays
-    (LUKE's code has both, and uses neither: C.3)."""
+    (LUKE's code has both, and uses neither)."""
     mention_words: bool = False
     """Whether the subwords of chosen mentions are masked first, with one draw for each mention;
-    they count in the budget, and words take the rest of it (LUKE: C.3). Needs
+    they count in the budget, and words take the rest of it (LUKE). Needs
     ``budget=subwords``."""
     hide_entity_when_masked: bool = False
     """Whether the entity of a mention is hidden from its subwords if one of them is to be
-    predicted, and only hidden entities are predicted (B-E12). False: none are hidden, all are
+    predicted, and only hidden entities are predicted. False: none are hidden, all are
     predicted."""
     n_negatives: int = 0
     """The number of negatives of a sampled softmax over entities; 0: the softmax is over the whole
@@ -255,11 +255,9 @@ class DataConfig(Config):
     """The settings of the batches that are made of examples."""
 
     pairs: Literal["none", "nsp", "sop"] = "none"
-    """``nsp``: next sentence prediction; ``sop``: sentence order prediction (published systems,
-    C.9)."""
+    """``nsp``: next sentence prediction; ``sop``: sentence order prediction."""
     swap_pairs: bool = False
-    """For ``nsp``: whether a coin swaps the two texts, whatever the label, as in NEISS's code
-    (B-N4)."""
+    """For ``nsp``: whether a coin swaps the two texts, whatever the label, as in NEISS's code."""
     max_length: int = 512
     """The most subwords of an example, [CLS] and [SEP] included; a longer one is cut to a random
     window of whole words."""
@@ -282,7 +280,7 @@ class OptimizerConfig(Config):
     """The weight decay of matrices; biases and norms have none."""
     bias_correction: bool = True
     """Whether Adam's moments, which begin at 0, are corrected. EntityBERT, LUKE and DaLUKE's
-    fine-tuning do not correct them (E-T1, L-T1, D-F4), and so take larger steps at first: with the
+    fine-tuning do not correct them, and so take larger steps at first: with the
     usual ``betas``, 3 times the learning rate in the first step."""
     clip: float | None = 1.0
     """The largest norm of the gradient; null: no clipping."""
@@ -290,7 +288,7 @@ class OptimizerConfig(Config):
     """The decay of the exponential moving average of the weights; null: no average is kept."""
     unlocked_lr: float | None = None
     """The peak learning rate after transferred weights are unlocked, when the schedule and the
-    optimizer's state start again (LUKE's second stage, L-T1); null: one schedule for the run."""
+    optimizer's state start again (LUKE's second stage); null: one schedule for the run."""
 
 
 def check_least(config: object, least: Mapping[str, float]) -> None:
@@ -349,9 +347,9 @@ class ScheduleConfig(Config):
     """The learning rate at the end, as a fraction of the peak; for ``constant_cosine``, as a
     fraction of the value at which the cosine begins."""
     power: float = 1.0
-    """The power of ``polynomial``; DaLUKE: √3, with ``end`` 0.1 (D-T3)."""
+    """The power of ``polynomial``; DaLUKE: √3, with ``end`` 0.1."""
     constant: float = 0.1
-    """``constant_cosine``: the fraction of steps at the peak, after warm-up (N-T6)."""
+    """``constant_cosine``: the fraction of steps at the peak, after warm-up."""
     cosine: float = 0.1
     """``constant_cosine``: the fraction of steps in the last descent, by a cosine."""
     decay: float = 0.99
@@ -378,7 +376,7 @@ class TrainingConfig(Config):
     """Whether a GPU uses only kernels that always give the same bits, which are slower. On a CPU,
     all kernels do."""
     frozen: float = 0.0
-    """The fraction of steps in which transferred weights are frozen (C.14)."""
+    """The fraction of steps in which transferred weights are frozen."""
     entity_start: Literal["random", "names"] = "random"
     """The initial embeddings of entities that ``--init-from`` does not know: ``random``, as
     published; ``names``: from the subwords of their names, so that a mention is read at first as

@@ -49,24 +49,24 @@ class HeadConfig(Config):
     dropout: float = 0.0
     """The dropout before the head."""
     class_weights: Literal["none", "inverse"] = "none"
-    """The weights of classes in the loss; ``inverse``: 1 / count of the class in training data
-    (D-F6), for softmax, cse and span."""
+    """The weights of classes in the loss; ``inverse``: 1 / count of the class in training data,
+    for softmax, cse and span."""
     boundary_loss: Literal["bce", "l1", "l2"] = "bce"
-    """The loss of the starts and ends of ``cse`` (B-N5)."""
+    """The loss of the starts and ends of ``cse``."""
     boundary_weight: float = 6.0
-    """The weight of a start or end in this loss, where other words have 1 (1 + 5: B-N5)."""
+    """The weight of a start or end in this loss, where other words have 1 (1 + 5)."""
     crf_init: Literal["off", "on", "neiss"] = "off"
     """The initial values of ``crf_ner``. ``off``: ω_f=1, ω_a=0, a plain chain; ``on``: ω_f=1,
-    ω_a=10, with penalties from the start; ``neiss``: U(−0.05, 0.05), as in NEISS (B-N7)."""
+    ω_a=10, with penalties from the start; ``neiss``: U(−0.05, 0.05), as in NEISS."""
     span_features: Literal["both", "words", "entities"] = "both"
     """The states that score a span: [first subword; last subword; entity] (``both``), the first two
-    (``words``), or the last (``entities``) (D-F2)."""
+    (``words``), or the last (``entities``)."""
     span_reading: Literal["alone", "joint"] = "alone"
     """``alone``: the entity of a span attends to the text and to itself, and nothing attends to it.
     ``joint``: as in LUKE, all attend to all, with at most 128 candidates at once; this is slower,
     and reads all candidates."""
     max_span_subwords: int = 16
-    """The longest span that ``span`` can find, in subwords (B-D8). Longer gold spans are reported,
+    """The longest span that ``span`` can find, in subwords. Longer gold spans are reported,
     and missed. 0: as long as the longest gold span of train, at least 16 and at most a quarter of
     a window."""
     max_candidates: float = 3.0
@@ -108,7 +108,7 @@ class SentencesConfig(Config):
     overlap: int = 64
     """The least number of subwords that adjacent windows of a long sentence share."""
     context: Literal["none", "document"] = "none"
-    """``document``: a sentence is read with the text around it, as many subwords as fit (L-F1)."""
+    """``document``: a sentence is read with the text around it, as many subwords as fit."""
     max_context: int = 0
     """The most subwords of context, on both sides together; 0: as many as fit."""
     entities: str = ""
@@ -138,7 +138,7 @@ class FinetuningConfig(Config):
     epochs: int = 10
     samples: int = 0
     """The number of sentences of an epoch, which continues where the last one ended; 0: all, each
-    once (N-F4: 5,000)."""
+    once (5,000)."""
     max_steps: int = 0
     """The number of steps after which training ends, whatever the epochs; 0: no such limit."""
     batch_size: int = 16

@@ -44,7 +44,7 @@ from corpora.system.buckets import SCHEMES
 from corpora.system.command_names import as_typed, said_as_typed
 from corpora.system.extras import reason_of
 from corpora.system.files import check_utf8
-from corpora.system.interrupts import TERMINATED, Terminated, has_loaded
+from corpora.system.interrupts import TERMINATED, Terminated, let_sigterm_end
 from corpora.system.typed_tables import did_you_mean
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ _BOUNDS = {
 _is_looked_at: ContextVar[bool] = ContextVar("_is_looked_at", default=False)
 
 
-class _Made(BaseException):
+class _ParserMade(BaseException):
     """An exception that carries the parser out of a command that is inspected, not run."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
@@ -93,7 +93,7 @@ def parser_of(main: Callable[[Sequence[str]], int]) -> argparse.ArgumentParser:
     token = _is_looked_at.set(True)
     try:
         main([])
-    except _Made as made:
+    except _ParserMade as made:
         return made.parser
     finally:
         _is_looked_at.reset(token)
@@ -176,9 +176,9 @@ class ArgumentParser(argparse.ArgumentParser):
     ) -> Any:  # Any: argparse decides the type of the namespace
         """Parse; check all arguments and the current folder, and fetch inputs from buckets."""
         if _is_looked_at.get():
-            raise _Made(self)
+            raise _ParserMade(self)
         given = sys.argv[1:] if args is None else list(args)
-        has_loaded()
+        let_sigterm_end()
         prepare_streams()
         try:
             self._refuse_unknown(given)

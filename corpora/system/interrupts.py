@@ -44,7 +44,7 @@ def _raise(_: int, __: FrameType | None) -> NoReturn:
 def end_quietly_while_loading(*, is_command: bool = False) -> None:
     """Let Ctrl-C and SIGTERM end this process at once until the ``main`` of a command runs.
 
-    SIGTERM then ends it as it ends any process (``has_loaded``), except in ``terminable``.
+    SIGTERM then ends it as it ends any process (``let_sigterm_end``), except in ``terminable``.
 
     This is only for ``onoma`` (``is_command``) and ``python -m`` with a module of Onoma. The
     ``main`` of ``onoma`` only loads the command's. Code that is being imported may turn the
@@ -60,7 +60,7 @@ def end_quietly_while_loading(*, is_command: bool = False) -> None:
         signal.signal(signal.SIGTERM, _end)
 
 
-def has_loaded() -> None:
+def let_sigterm_end() -> None:
     """Let SIGTERM end this process without Python, which may be waiting for a library."""
     if signal.getsignal(signal.SIGTERM) is _end:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -23,7 +23,7 @@ from types import UnionType
 from typing import IO, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
 from corpora.errors import CorpusError, CountedError
-from corpora.system.interrupts import has_loaded
+from corpora.system.interrupts import let_sigterm_end
 from corpora.system.parsing import JsonObject
 
 _WALL = 20
@@ -232,7 +232,7 @@ def main(argv: list[str]) -> int:
     """Limit this process, load the libraries, and serve."""
     import resource
 
-    has_loaded()
+    let_sigterm_end()
     (module, _, name), seconds, megabytes = argv[0].partition(":"), *argv[1:]
     bytes_ = int(megabytes) << 20
     resource.setrlimit(resource.RLIMIT_DATA, (bytes_, bytes_))

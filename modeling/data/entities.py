@@ -1,7 +1,7 @@
-"""Subwords with the entities of the mentions that they are part of (EntityBERT: A.2, C.12).
+"""Subwords with the entities of the mentions that they are part of (EntityBERT).
 
 If several mentions share a subword, the subword knows the entity of the longest one, and of equally
-long ones the first, as in maximum entity matching (C.11). Mentions with an entity come before
+long ones the first, as in maximum entity matching. Mentions with an entity come before
 mentions of [UNK], which is an input, too, but never a target.
 
 A *scope* is the set of entities from which the entity of a subword is predicted: all entities that

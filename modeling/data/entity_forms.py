@@ -40,13 +40,13 @@ _BORDERS: Final = re.compile("[/:]")
 class EntityForms:
     """Forms of entities, each with the id of its entity; of equal forms the first is used.
 
-    Maximum entity matching (published systems, C.11): of overlapping forms the leftmost is taken,
+    Maximum entity matching: of overlapping forms the leftmost is taken,
     and of those that begin there the longest; so each word is part of one entity, or of none. Words
     and forms are compared part by part, so matches do not depend on the tokenization of sentences.
 
     An entity is ``SPACE:TITLE``. In a document whose id is ``SPACE``, or begins with ``SPACE/``
     or ``SPACE:`` (a chapter of a novel that has a lexicon of its own), only the forms of this
-    ``SPACE`` are looked up (E-D5); in any other document, all forms are.
+    ``SPACE`` are looked up; in any other document, all forms are.
     """
 
     forms: pa.StringArray

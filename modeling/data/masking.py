@@ -1,10 +1,10 @@
 """Dynamic masking: the choice of the subwords and mentions to be predicted, and their replacement.
 
-Follows section C.3 of the published systems, with B-N3, B-N18 and B-D13, for all examples of a
-batch at once. A *unit* is masked as one: a subword, a word, or a mention with its whole words.
-Special subwords are never chosen. [UNK] is one of them, because nothing can be learned by
-predicting it. Mentions of [PAD] and [UNK] are not chosen either. A mask depends on the masking
-settings, the seed, the epoch and the example alone: not on the batch, its order, or the process.
+Works on all examples of a batch at once. A *unit* is masked as one: a subword, a word, or a mention
+with its whole words. Special subwords are never chosen. [UNK] is one of them, because nothing can
+be learned by predicting it. Mentions of [PAD] and [UNK] are not chosen either. A mask depends on
+the masking settings, the seed, the epoch and the example alone: not on the batch, its order, or the
+process.
 
 Shapes: B examples, T rows of subwords, U units, E mentions, M targets.
 """

@@ -1,7 +1,7 @@
 """Batches of sentences, shuffled for training or sorted by length for tagging; candidate spans.
 
 A batch has windows of subwords, each with [CLS] and [SEP], and the features and tags of words.
-*Candidates* for a span head (LUKE; published systems, C.4) are all runs of words of a sentence that
+*Candidates* for a span head (LUKE) are all runs of words of a sentence that
 have at most a given number of subwords, and every single word, whatever its length. A span is read
 in the window of its first word, or, if that does not hold the whole span, in a later window that
 does. If windows overlap by fewer subwords than a span may have, no window may hold the span; such a

@@ -89,7 +89,7 @@ class Windows:
     def with_context(
         self, starts: Integers, ends: Integers, *, room: int, most: int | None = None
     ) -> Self:
-        """Add the subwords before and after, up to the document's ends (published systems, C.4).
+        """Add the subwords before and after, up to the document's ends.
 
         The side that has fewer leaves what it does not need to the other.
 

@@ -1,7 +1,7 @@
 """The set of tags of a tagger: O, and B- and I- of each label.
 
 Shapes: L labels, C = 1 + 2 L tags. O is tag 0; B- and I- of label k (from 0) are 1 + 2 k and
-2 + 2 k. There are no tags for [CLS] and [SEP] (B-N6): heads never see them.
+2 + 2 k. There are no tags for [CLS] and [SEP]: heads never see them.
 """
 
 from collections.abc import Iterable, Sequence

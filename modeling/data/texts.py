@@ -1,19 +1,19 @@
 """Texts of examples as a model sees them (the whole text, a window, or a pair), and flat arrays.
 
 An example that is too long is shown as a random window of whole words. For next sentence and
-sentence order prediction (published systems, C.9) an example becomes two adjacent sentences, which
+sentence order prediction an example becomes two adjacent sentences, which
 grow while both fit: a coin decides each time whether the sentence before the first or the one after
-the second is added. C.9 takes the texts from a whole article; here they stay inside packed
-examples. The budget counts each side once (B-N14). In *sentence order prediction* the two texts are
+the second is added. The papers take the texts from a whole article; here they stay inside
+packed examples. The budget counts each side once. In *sentence order prediction* the two texts are
 swapped half of the time. In *next sentence prediction* the second text is from another document
-half of the time; the two are not swapped, unless ``data.swap_pairs`` is set (B-N4).
+half of the time; the two are not swapped, unless ``data.swap_pairs`` is set.
 
-Inside packed examples, the lengths of C.9 would give the label away: a text that follows ends where
-its example is full, and a text from another example does not. So next sentence prediction treats
-both examples alike. One number of subwords is drawn for both; each example is divided where the
-number of subwords that remain is nearest to it; and of either remainder no more is shown than the
-other has, in whole words. The two candidates for the second text then have the same length, except
-for a part of a word, and end in the same way.
+Inside packed examples, the lengths of the papers would give the label away: a text that follows
+ends where its example is full, and a text from another example does not. So next sentence
+prediction treats both examples alike. One number of subwords is drawn for both; each example is
+divided where the number of subwords that remain is nearest to it; and of either remainder no more
+is shown than the other has, in whole words. The two candidates for the second text then have the
+same length, except for a part of a word, and end in the same way.
 
 ``Batch.counts`` counts what is cut, left out or shown otherwise, by name:
 
@@ -112,7 +112,7 @@ class View:
 def whole(example: Example, room: int, rng: Rng) -> View:
     """Show an example, or a window of it with whole words where it has more than ``room`` subwords.
 
-    The window begins at a word, each with the same chance (N-D6), but no later than the first word
+    The window begins at a word, each with the same chance, but no later than the first word
     from which all the rest fits, and ends with the last word that fits. ``rng`` is the example's
     own.
     """
@@ -228,7 +228,7 @@ class Viewer:
     max_length: int
     """Subwords with [CLS] and [SEP]; at least 5."""
     swap_pairs: bool = False
-    """Of ``nsp``, whether a coin swaps the two texts, whatever the label (B-N4)."""
+    """Of ``nsp``, whether a coin swaps the two texts, whatever the label."""
 
     def __call__(
         self, examples: Sequence[Example], sets: Sequence[ExampleSet], rng: Rng
@@ -359,7 +359,7 @@ class SubwordIds:
     is_special: NDArray[np.bool_]
     """(V,) whether each id is that of a special subword."""
     ordinary: Integers
-    """The ids that a random replacement may have: neither special nor unused (B-N18)."""
+    """The ids that a random replacement may have: neither special nor unused."""
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> Self:

@@ -29,7 +29,7 @@ def decode_spans(
 
     Each candidate has its best label, whose probability is that of the span, and is left out unless
     the label is more probable than O. Of candidates that overlap, ``greedy`` takes the most
-    probable first (C.4); a tie is won by the earlier start, then by the longer span. ``schedule``
+    probable first; a tie is won by the earlier start, then by the longer span. ``schedule``
     takes the most probable set: if candidates are independent but for being disjoint, log p(set) is
     Σ log p(O) over all, which is the same for every set, plus Σ (log p(label) − log p(O)) over the
     spans in it; the set with the largest such sum is found by weighted interval scheduling, in

@@ -35,7 +35,7 @@ def entity_fix(tags: Codes) -> Codes:
     run of I- follows the tag before the run, whatever the labels in the run. Valid tags stay as
     they are.
 
-    Scores may rise or fall by it, lenient ones (B-N9: O, I-X, I-X) and strict ones: of B-Z, I-X the
+    Scores may rise or fall by it, lenient ones (O, I-X, I-X) and strict ones: of B-Z, I-X the
     strict span is the first word, and after the repair both words.
     """
     is_inside = (tags != OUTSIDE) & (tags % 2 == 0)

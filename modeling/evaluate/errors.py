@@ -105,7 +105,7 @@ def count_kinds(findings: Iterable[Finding]) -> dict[str, dict[Kind, int]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confusion:
-    """Counts of words by gold and predicted label, without B- and I- (D-E3)."""
+    """Counts of words by gold and predicted label, without B- and I-."""
 
     labels: tuple[str, ...]
     """``O``, and then the L labels."""

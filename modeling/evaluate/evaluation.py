@@ -42,10 +42,10 @@ from modeling.taggers.counts import (
 )
 
 N_BUCKETS = 7
-"""The number of parts into which sentences are grouped by length (N-E4)."""
+"""The number of parts into which sentences are grouped by length."""
 
 MANY_WORDS = 6
-"""Words of a long sentence, at least: shorter ones are often in train by chance (B-N20: over 5)."""
+"""Words of a long sentence, at least: shorter ones are often in train by chance (over 5)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +319,7 @@ def _part_of(key: Key, one: Tagged, known: Known) -> int:
 
 
 def by_sentence(tagged: Sequence[Tagged], rows: Numbers, known: Known) -> list[Part]:
-    """Split sentences by whether a training sentence has the same tokens (B-N20)."""
+    """Split sentences by whether a training sentence has the same tokens."""
     leaked = np.array([one.sentence.tokens in known.sentences for one in tagged], np.bool_)
     long = np.array([len(one.sentence.tokens) >= MANY_WORDS for one in tagged], np.bool_)
     return [
@@ -330,7 +330,7 @@ def by_sentence(tagged: Sequence[Tagged], rows: Numbers, known: Known) -> list[P
 
 
 def by_length(tagged: Sequence[Tagged], rows: Numbers, *, n_buckets: int = N_BUCKETS) -> list[Part]:
-    """Group sentences by length into parts of nearly equal size (N-E4), each length in one part.
+    """Group sentences by length into parts of nearly equal size, each length in one part.
 
     A length is in the part that would hold the middle one of its sentences if all parts were equal.
     """

@@ -273,7 +273,7 @@ class TrialData:
         )
 
     def class_weights(self) -> Tensor | None:
-        """Compute the (1 + L,) class weights of the loss: 1 / count in train (D-F6).
+        """Compute the (1 + L,) class weights of the loss: 1 / count in train.
 
         Words are counted, or, for a span head, gold spans; the candidates that are no gold span (O)
         are then estimated from the batches of an epoch. A count of 0 is taken for 1. None if the

@@ -153,7 +153,7 @@ def _check_once(named: Sequence[Sequence[str]], *, has_seeds: bool, has_sizes: b
 
 
 def _tried(config: FinetuneConfig, seed: int, fold: Fold | None) -> FinetuneConfig:
-    """Set the seed and, for a fold, which has no dev, the choice of the last epoch (D-E4)."""
+    """Set the seed and, for a fold, which has no dev, the choice of the last epoch."""
     choose = "last" if fold else config.training.choose
     return replace(config, training=replace(config.training, seed=seed, choose=choose))
 

@@ -114,12 +114,12 @@ class VocabularyHead(Classifier):
 
 
 class EntityHead(VocabularyHead):
-    """A head for masked entities (L-M2): dense to entity width, GELU, norm; tied to the embedding.
+    """A head for masked entities: dense to entity width, GELU, norm; tied to the embedding.
 
-    If targets have negatives, the softmax is sampled (C.13): the sum over the vocabulary is
+    If targets have negatives, the softmax is sampled: the sum over the vocabulary is
     estimated from S ids drawn with probabilities Q, as exp(label) + Σ exp(draw) / (S · Q(draw)),
-    where draws of the label are left out. The expectation of this estimate is the whole sum (B-E5:
-    log-Q correction).
+    where draws of the label are left out. The expectation of this estimate is the whole sum
+    (log-Q correction).
     """
 
     def __init__(self, *, table: nn.Embedding, transform: Transform) -> None:
@@ -163,9 +163,9 @@ class EntityHead(VocabularyHead):
 class PairHead(Classifier):
     """A head for next sentence and sentence order prediction: does text 2 follow text 1?
 
-    Class 1 means that it does (C.9). ``pooling`` is ``cls``: [CLS] through BERT's pooler (dense,
+    Class 1 means that it does. ``pooling`` is ``cls``: [CLS] through BERT's pooler (dense,
     tanh), or ``mean``: the mean of all subwords. As the classifier is linear, the latter equals
-    NEISS's mean of logits (B-N13).
+    NEISS's mean of logits.
     """
 
     def __init__(self, *, width: int, pooling: Literal["cls", "mean"]) -> None:
@@ -207,7 +207,7 @@ class PairHead(Classifier):
 
 
 class SubwordEntityHead(EntityHead):
-    """An ``EntityHead`` with a softmax over the vocabulary or over scopes (C.13, B-E5).
+    """An ``EntityHead`` with a softmax over the vocabulary or over scopes.
 
     If targets have ``choices``, the softmax is over all entities of the target's scope, in training
     and in evaluation. If each target has its own negatives (``n_others`` is set), the sum over the

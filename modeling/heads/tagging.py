@@ -112,7 +112,7 @@ class TokenHead(nn.Module, ABC):
 
 
 class SoftmaxHead(TokenHead):
-    """A head that tags each word by itself (N-F1); B- and I- of a label share its class weight."""
+    """A head that tags each word by itself; B- and I- of a label share its class weight."""
 
     def loss(self, scores: Tensor, words: Layout, tags: Tensor) -> Tensor:  # noqa: ARG002
         """Compute the cross-entropy of the gold tags, weighted by class if there are weights."""
@@ -131,7 +131,7 @@ class CseHead(TokenHead):
 
     Each word has a class (O or a label, without B- and I-), and two sigmoids say whether the word
     begins a name and whether it ends one. The loss is the cross-entropy of the class + both
-    boundary losses (B-N5): ``bce``, ``l1`` (|σ − y|) or ``l2`` ((σ − y)²), where a gold start or
+    boundary losses: ``bce``, ``l1`` (|σ − y|) or ``l2`` ((σ − y)²), where a gold start or
     end has ``boundary_weight`` times the weight of other words.
     """
 
@@ -193,7 +193,7 @@ class CseHead(TokenHead):
 
 
 class CrfHead(TokenHead):
-    """A linear-chain CRF with learned transitions: LCRF and LCRF_NER (C.6)."""
+    """A linear-chain CRF with learned transitions: LCRF and LCRF_NER."""
 
     def __init__(
         self,

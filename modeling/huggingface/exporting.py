@@ -162,7 +162,7 @@ def _add_what_they_always_have(
 def _to_shapes_of_luke(
     tensors: dict[str, Tensor], config: "PretrainedConfig", *, state: Mapping[str, Tensor]
 ) -> None:
-    """Pad tables with zero rows; add the bias of the entity projection (D-M2) to the types."""
+    """Pad tables with zero rows; add the bias of the entity projection to the types."""
     first = first_position(config)
     positions, of_entities = tensors[names.POSITIONS], tensors[names.ENTITY_POSITIONS]
     zeros = positions.new_zeros(first, positions.shape[1])

@@ -114,7 +114,7 @@ def read_pretrained(folder: Path) -> Pretrained:
 
     BERT, RoBERTa, ELECTRA, DistilBERT and LUKE become encoders of ours. A model with other layers
     (``modeling.models.foreign``) is run by transformers; its weights are those of its base model.
-    If a LUKE has no separate queries for entities, these are copies of the plain query (D-M3).
+    If a LUKE has no separate queries for entities, these are copies of the plain query.
     Raises ``WeightsError`` if weights are missing, or if the model cannot be read.
     """
     values = settings.read_json(folder)

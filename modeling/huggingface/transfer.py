@@ -49,7 +49,7 @@ _ENTITY_TABLE: Final = "entity_embeddings.entities.weight"
 _OF_ENTITY_QUERIES = (".query_to_entities.", ".entity_query_to_words.", ".entity_query.")
 OF_SUBWORD_ENTITIES = (_ENTITY_TABLE, ".entity_key.", ".entity_value.", "embeddings.entities.")
 """Parts of the names of weights that only encoders have whose subwords know entities."""
-_ENTITY_WIDTH: Final = 64  # of a new entity table (E-M2)
+_ENTITY_WIDTH: Final = 64  # of a new entity table
 _TABLE: Final = "embeddings.subwords.weight"
 _MATRIX: Final = "heads.subwords.matrix.weight"
 _EMBEDDING: Final = "encoder.embeddings.subwords.weight"
@@ -68,10 +68,10 @@ class Transfer:
     transferred: tuple[str, ...]
     """Our names of the parameters that were copied from the folder."""
     new: tuple[str, ...]
-    """Our names of all other parameters, which freezing (C.14) leaves trainable."""
+    """Our names of all other parameters, which freezing leaves trainable."""
     copied: tuple[str, ...]
     """Names in ``new`` of parameters that begin as copies: queries of entity-aware attention, from
-    the plain query (D-M3); an untied matrix of the subword head, from the embedding; parameters
+    the plain query; an untied matrix of the subword head, from the embedding; parameters
     with rows of known entities."""
     unused: tuple[str, ...]
     """The names of weights in the folder that the model has no place for."""
@@ -214,7 +214,7 @@ def encoder_for(
     """Adapt the settings of a pre-trained encoder to a tagger.
 
     For spans (``reads_entities``), the entities are cut to the special ones, and every candidate is
-    [MASK] (D-F3). For words, entities are left out, and entity-aware attention becomes plain
+    [MASK]. For words, entities are left out, and entity-aware attention becomes plain
     attention. If words know entities (``n_word_entities``, the rows of their table), an encoder
     whose subwords know none learns to know them: in keys and values, if its attention can be plain,
     else by vectors that are added to its embeddings.

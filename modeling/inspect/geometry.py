@@ -20,7 +20,7 @@ _FIRST: Final = 50
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Components:
-    """The principal components of vectors, by the covariance X_cᵀ X_c / (N − 1) (C.14)."""
+    """The principal components of vectors, by the covariance X_cᵀ X_c / (N − 1)."""
 
     points: Numbers
     """(N, C): the vectors, centred, in the directions of the components."""
@@ -42,7 +42,7 @@ def find_components(vectors: NDArray[np.floating], *, most: int = _FIRST) -> Com
     """Compute the first principal components of (N, F) vectors, ``most`` at most.
 
     The variance is divided by N − 1, for N vectors (the thesis' code has the numbers of a vector
-    there: D-E9). Raises ``CorpusError`` for fewer than two vectors.
+    there). Raises ``CorpusError`` for fewer than two vectors.
     """
     n, width = vectors.shape
     if n < 2:

@@ -297,7 +297,7 @@ class RelativeSelfAttention(_MultiHead):
 class WindowAttention(_MultiHead):
     """Attention of each subword to the subwords at most ``window`` away, itself included.
 
-    The softmax is over this window only (B-N10). ``clip``: the clipping distance of relative
+    The softmax is over this window only. ``clip``: the clipping distance of relative
     positions, with tables as in ``RelativeSelfAttention``; None: no positions.
     """
 
@@ -367,7 +367,7 @@ def word_means(x: Tensor, words: Words) -> Tensor:
 
 
 class EntityTable(nn.Module):
-    """The table of entity vectors (E-M2), which all layers share."""
+    """The table of entity vectors, which all layers share."""
 
     def __init__(self, *, n_entities: int, entity_width: int) -> None:
         super().__init__()
@@ -386,7 +386,7 @@ class CharEntityAttention(_MultiHead):
     computed in the same way. With λ = ½, the weight of t is the geometric mean of the weights that
     the subword alone and the entity alone would have (equation 4). Without entities this equals
     ``SelfAttention``, whose parameters have the same names. (In the paper's code, a subword without
-    an entity has half of row 0: B-E4.)
+    an entity has half of row 0.)
     """
 
     def __init__(

@@ -37,7 +37,7 @@ _PENALTY: Final = 10.0
 
 
 class Transitions(nn.Module):
-    """Free transitions, T = W: LCRF of the NEISS paper, without tags for [CLS], [SEP] (B-N6)."""
+    """Free transitions, T = W: LCRF of the NEISS paper, without tags for [CLS], [SEP]."""
 
     def __init__(self, n_tags: int) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class RuledTransitions(nn.Module):
     A is 1 where a tag may follow another; F = 1 − A is 1 where it must not. W, ω_f and ω_a are
     learned, and ω_a may become negative. ``init`` is ``off``: ω_f = 1 and ω_a = 0 at first, which
     equals ``Transitions``; ``on``: ω_f = 1 and ω_a = 10; or ``neiss``: W, ω_f and ω_a are drawn
-    from U(−0.05, 0.05), as in the published code (B-N7).
+    from U(−0.05, 0.05), as in the published code.
     """
 
     def __init__(self, *, follows: Flags, begins: Flags, init: CrfInit) -> None:

@@ -76,7 +76,7 @@ class SubwordEmbeddings(nn.Module):
     ) -> None:
         """Create the tables; ``entity_width`` is that of the vectors in ``Rows.known``.
 
-        These vectors are also projected and added before the norm (BERT+FUR+ENT: E-T5). With an
+        These vectors are also projected and added before the norm (BERT+FUR+ENT). With an
         ``entity_width`` of 0 they are not read.
         """
         super().__init__()
@@ -109,7 +109,7 @@ class SubwordEmbeddings(nn.Module):
 
 
 class EntityEmbeddings(nn.Module):
-    """LUKE's embedding of mentions: W E[id] + the mean of P over the subwords + a type (C.14)."""
+    """LUKE's embedding of mentions: W E[id] + the mean of P over the subwords + a type."""
 
     def __init__(
         self,

@@ -25,7 +25,7 @@ _SUBWORDS_OF_MENTION: Final = 2
 
 
 def count_parameters(model: PretrainingModel) -> dict[str, int]:
-    """Count parameters by part, and in ``total``; storage that parts share counts once (B-D10)."""
+    """Count parameters by part, and in ``total``; storage that parts share counts once."""
     encoder = model.encoder
     parts: dict[str, list[nn.Module]] = {
         "embeddings": [encoder.embeddings],

@@ -1,4 +1,4 @@
-"""The span head, which finds names and their labels among candidate spans (LUKE; C.4, D-F2).
+"""The span head, which finds names and their labels among candidate spans (LUKE).
 
 To *read* a span is to put an entity [MASK] at the span's positions and pass it through all layers
 of the encoder; then the span is scored by [first subword; last subword; entity]. Reading a span
@@ -426,7 +426,7 @@ class SpanHead(nn.Module):
         The sum over first and second scores is divided by 10, as there are about ten candidates a
         word. So sum / W is about a mean over spans, as in LUKE, but does not depend on how a step
         is cut into batches. With class weights, the sum is instead multiplied by W and divided by
-        the summed weight of all candidates of the batch, as in torch's weighted mean (D-F6).
+        the summed weight of all candidates of the batch, as in torch's weighted mean.
         """
         labels = spans_of(batch).labels
         if labels is None:

@@ -66,7 +66,7 @@ class Undrawn(TorchFunctionMode):
 def initialize(model: nn.Module, init: Literal["normal", "keras"]) -> None:
     """Set every weight of the model; random numbers come from torch's generator.
 
-    ``normal``, as BERT: N(0, 0.02). ``keras``, as NEISS (N-M1): linear maps Glorot-uniform, tables
+    ``normal``, as BERT: N(0, 0.02). ``keras``, as NEISS: linear maps Glorot-uniform, tables
     U(−0.05, 0.05). Either way all biases are 0, and the scales of norms are 1.
     """
     for module in model.modules():

@@ -1,8 +1,8 @@
 """Recipes, which are known-good settings: ``--list`` of ``modeling.pretrain`` and ``.finetune``.
 
 Each function returns the settings of a run. A recipe with the name of a published system has its
-numbers (ids such as N-T6 refer to the design notes), and follows the paper where the released code
-differs. Recipes ``*_small`` are for a laptop: 4 layers, 128 wide, minutes.
+numbers, and follows the paper where the released code differs. Recipes ``*_small`` are for a
+laptop: 4 layers, 128 wide, minutes.
 """
 
 from collections.abc import Callable, Mapping

@@ -65,7 +65,7 @@ def recommended() -> PretrainConfig:
 def neiss() -> PretrainConfig:
     """NEISS: 6 layers of 512, relative positions, whole-word masking; best of its 12 models."""
     return PretrainConfig(
-        encoder=EncoderConfig(  # N-M1, N-M3
+        encoder=EncoderConfig(
             width=512,
             n_layers=6,
             n_heads=8,
@@ -82,11 +82,11 @@ def neiss() -> PretrainConfig:
             embedding_dropout=0.0,
             init="keras",
         ),
-        heads=HeadsConfig(tied=False, transform=False, pair_pooling="mean"),  # N-M5, B-N13
-        masking=MaskingConfig(unit="word", budget="bernoulli", draw="unit"),  # N-D7, B-N3
+        heads=HeadsConfig(tied=False, transform=False, pair_pooling="mean"),
+        masking=MaskingConfig(unit="word", budget="bernoulli", draw="unit"),
         data=DataConfig(max_length=322),  # 320 subwords, [CLS] and [SEP]
-        optimizer=OptimizerConfig(lr=2.5e-4, eps=1e-7, weight_decay=0.0, clip=None),  # N-T6
-        schedule=ScheduleConfig(  # N-T6: 16, 50 and 50 of 500 epochs, stairs of 3
+        optimizer=OptimizerConfig(lr=2.5e-4, eps=1e-7, weight_decay=0.0, clip=None),
+        schedule=ScheduleConfig(  # 16, 50 and 50 of 500 epochs, stairs of 3
             shape="constant_cosine",
             warmup=0.032,
             start=0.1,
@@ -97,7 +97,7 @@ def neiss() -> PretrainConfig:
             stair=0.006,
         ),
         training=TrainingConfig(
-            max_steps=1_041_667,  # N-T1: 500 epochs of 100,000 samples
+            max_steps=1_041_667,  # 500 epochs of 100,000 samples
             batch_size=48,
             micro_batch_size=48,
             evaluate_every=10_000,
@@ -108,7 +108,7 @@ def neiss() -> PretrainConfig:
     )
 
 
-_ABSOLUTE: dict[str, object] = {"attention": "plain", "positions": "sinusoidal"}  # N-M2
+_ABSOLUTE: dict[str, object] = {"attention": "plain", "positions": "sinusoidal"}
 _PAIRS = {"": "", "nsp": ", next sentence prediction", "sop": ", sentence order prediction"}
 
 
@@ -119,14 +119,14 @@ def _neiss_variant(*, is_absolute: bool, by_subword: bool, pairs: str) -> Pretra
     if by_subword:
         config = change(config, masking={"unit": "subword"})
     if pairs:
-        data = {"pairs": pairs, "max_length": 323}  # 320 subwords, [CLS], 2 [SEP]: C.9
+        data = {"pairs": pairs, "max_length": 323}  # 320 subwords, [CLS], 2 [SEP]
         weights = {"subwords": 1.0, "pairs": 1.0}
         config = change(config, data=data, heads={"weights": weights})
     return config
 
 
 def _list_neiss_variants() -> None:
-    """Add the other eleven of the paper's twelve models (N-D8).
+    """Add the other eleven of the paper's twelve models.
 
     Their names are ``neiss[_abs][_subwords][_nsp | _sop]``.
     """
@@ -150,7 +150,7 @@ _list_neiss_variants()
 @RECIPES.listed
 def neiss_wwa() -> PretrainConfig:
     """NEISS with whole-word attention: words attend to words, subwords to their neighbours."""
-    return change(neiss(), encoder={"attention": "whole_word_relative", "window": 5})  # N-M4
+    return change(neiss(), encoder={"attention": "whole_word_relative", "window": 5})
 
 
 @RECIPES.listed
@@ -201,19 +201,19 @@ def daluke() -> PretrainConfig:
     """
     config = change(
         bert(),
-        encoder={"attention": "entity_aware", "entity_width": 256, "entity_bias": True},  # D-M1..3
-        heads={"weights": {"subwords": 0.5, "entities": 0.5}, "tied": True},  # D-T6, B-D12
-        masking={"unit": "word", "budget": "subwords"},  # B-D13
-        optimizer={"lr": 3e-4, "clip": None},  # D-T2..4
+        encoder={"attention": "entity_aware", "entity_width": 256, "entity_bias": True},
+        heads={"weights": {"subwords": 0.5, "entities": 0.5}, "tied": True},
+        masking={"unit": "word", "budget": "subwords"},
+        optimizer={"lr": 3e-4, "clip": None},
     )
     return change(
         config,
         schedule={"shape": "polynomial", "warmup": 0.06, "end": 0.1, "power": math.sqrt(3)},
         training={
-            "max_steps": 13_800,  # D-T1: 150 epochs of 92 steps
+            "max_steps": 13_800,  # 150 epochs of 92 steps
             "batch_size": 4_080,
             "micro_batch_size": 30,
-            "frozen": 0.5,  # D-M9, B-D1
+            "frozen": 0.5,
             "evaluate_every": 92,
             "checkpoint_every": 92,
             "keep_every": 460,  # every fifth epoch
@@ -256,8 +256,8 @@ def luke_two_stage() -> PretrainConfig:
     config = change(
         bert(),
         encoder={"n_segments": 1, "norm_eps": 1e-5, "entity_width": 256},
-        heads={"weights": {"subwords": 1.0, "entities": 1.0}},  # L-M3
-        optimizer={"lr": 5e-4, "unlocked_lr": 1e-5, "clip": None, "bias_correction": False},  # L-T1
+        heads={"weights": {"subwords": 1.0, "entities": 1.0}},
+        optimizer={"lr": 5e-4, "unlocked_lr": 1e-5, "clip": None, "bias_correction": False},
         schedule={"shape": "linear", "warmup": 2_500 / 98_168},
     )
     return change(
@@ -276,9 +276,9 @@ def luke_two_stage() -> PretrainConfig:
 def entity_bert() -> PretrainConfig:
     """EntityBERT: a Chinese BERT (--init-from) that also reads the lexicon words of characters.
 
-    Three epochs of the paper's novels (48 million characters), packed. Losses are means (B-E7),
-    masking has no cap of 10 (B-E8), no example is dropped (B-E13), and the softmax is over all
-    entities of the group, which the paper estimates by 5 negatives (C.13).
+    Three epochs of the paper's novels (48 million characters), packed. Losses are means,
+    masking has no cap of 10, no example is dropped, and the softmax is over all
+    entities of the group, which the paper estimates by 5 negatives.
     """
     heads = {"weights": {"subwords": 1.0, "subword_entities": 1.0}, "entity_scope": "group"}
     return change(entity_bert_no_classification(), heads=heads)
@@ -292,7 +292,7 @@ def entity_bert_no_classification() -> PretrainConfig:
 
 @RECIPES.listed
 def entity_bert_sampled() -> PretrainConfig:
-    """Like entity_bert, but entities are compared with 5 random others, as in the paper."""  # B-E5
+    """Like entity_bert, but entities are compared with 5 random others, as in the paper."""
     return change(entity_bert(), masking={"n_negatives": 5})
 
 
@@ -304,16 +304,13 @@ def bert_fur_ent() -> PretrainConfig:
 
 @RECIPES.listed
 def bert_fur() -> PretrainConfig:
-    """Baseline BERT+FUR: a BERT (--init-from), trained further like entity_bert without entities.
-
-    The settings are those of E-T1.
-    """
+    """Baseline BERT+FUR: a BERT (--init-from), trained like entity_bert without entities."""
     return change(
         bert(),
-        encoder={"entity_width": 64},  # E-M2, for the variants with entities
-        masking={"unit": "subword", "budget": "bernoulli", "draw": "subword"},  # E-D10, B-E8
-        data={"max_length": 180},  # E-D9
-        optimizer={"lr": 3e-5, "bias_correction": False, "clip": 1.0},  # E-T1
+        encoder={"entity_width": 64},  # for the variants with entities
+        masking={"unit": "subword", "budget": "bernoulli", "draw": "subword"},
+        data={"max_length": 180},
+        optimizer={"lr": 3e-5, "bias_correction": False, "clip": 1.0},
         schedule={"shape": "linear", "warmup": 0.1},
         training={
             "max_steps": 25_000,

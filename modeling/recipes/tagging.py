@@ -1,7 +1,7 @@
 """Recipes for taggers, listed by ``python -m modeling.finetune --list``.
 
-Each function returns settings. A recipe with the name of a published system has its numbers (ids
-such as N-F4 refer to the design notes), and follows the paper where the code differs.
+Each function returns settings. A recipe with the name of a published system has its numbers,
+and follows the paper where the code differs.
 """
 
 from functools import partial
@@ -59,7 +59,7 @@ for _kind in _HEADS:
 
 @RECIPES.listed
 def neiss() -> FinetuneConfig:
-    """NEISS: crf_ner head, 30 epochs of 5,000 sentences, stepwise lr, averaged weights."""  # N-F4
+    """NEISS: crf_ner head, 30 epochs of 5,000 sentences, stepwise lr, averaged weights."""
     return FinetuneConfig(
         head=HeadConfig(kind="crf_ner", decoder="fix"),
         optimizer=OptimizerConfig(lr=5e-5, eps=1e-7, weight_decay=0.0, clip=None, ema=0.99),
@@ -72,7 +72,7 @@ def neiss() -> FinetuneConfig:
 
 @RECIPES.listed
 def luke() -> FinetuneConfig:
-    """LUKE: span head, sentences with the text around them, 5 epochs, batches of 8."""  # L-F1
+    """LUKE: span head, sentences with the text around them, 5 epochs, batches of 8."""
     return FinetuneConfig(
         head=HeadConfig(
             kind="span", decoder="greedy", dropout=0.1, span_reading="joint", max_candidates=0.0
@@ -88,7 +88,7 @@ def luke() -> FinetuneConfig:
 
 @RECIPES.listed
 def daluke() -> FinetuneConfig:
-    """DaLUKE: span head, single sentences, 15 epochs, batches of 8."""  # D-F4
+    """DaLUKE: span head, single sentences, 15 epochs, batches of 8."""
     return change(
         luke(),
         head={"dropout": 0.025},
@@ -100,7 +100,7 @@ def daluke() -> FinetuneConfig:
 
 @RECIPES.listed
 def entity_bert() -> FinetuneConfig:
-    """EntityBERT: softmax head, 10 epochs, batches of 32, constant learning rate."""  # E-T3
+    """EntityBERT: softmax head, 10 epochs, batches of 32, constant learning rate."""
     return FinetuneConfig(
         head=HeadConfig(kind="softmax", decoder="free"),
         optimizer=OptimizerConfig(lr=5e-5, weight_decay=0.0, clip=None, eps=1e-8),

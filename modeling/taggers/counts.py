@@ -5,7 +5,7 @@ Shapes: N sentences, L labels, 3 counts: correct, predicted, gold.
 Strict: a span is correct if its start, end and label are; an orphan ``I-`` is no part of a span.
 Lenient: tags are read as the ``conlleval`` script does, and ``seqeval`` by default: an orphan
 ``I-`` opens a span. Words: each word with a label counts, without the prefixes B- and I- (token F1
-as for LER: micro over all words, O left out). F1 is 0 where it is 0/0 (B-N11).
+as for LER: micro over all words, O left out). F1 is 0 where it is 0/0.
 """
 
 from collections.abc import Iterable, Sequence

@@ -236,7 +236,7 @@ class Encoder:
         ``parts``: ``both`` is [first subword; last subword; entity], (P, 3 D); ``words`` the first
         two, (P, 2 D); ``entities`` the last, (P, D); ``mean`` the mean of all subwords, (P, D).
         None: ``both`` if the encoder reads entities, else ``words``. The entity is [MASK] at the
-        span's place (D-E9). It is read ``alone``: it sees the text, and nothing sees it; or
+        span's place. It is read ``alone``: it sees the text, and nothing sees it; or
         ``joint``, as in LUKE, with the other spans of the text, each of which sees all.
 
         Words are cut where a ``Span`` (characters) begins or ends; a ``TokenSpan`` counts words.

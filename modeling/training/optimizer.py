@@ -1,7 +1,7 @@
 """AdamW over all parameters from the start; frozen ones have no gradient until they are unlocked.
 
-The type of the module and the shape of a parameter decide whether it has weight decay, not its name
-(B-D11): matrices of linear layers, embeddings and relative positions have it, as in BERT and LUKE;
+The type of the module and the shape of a parameter decide whether it has weight decay, not its
+name: matrices of linear layers, embeddings and relative positions have it, as in BERT and LUKE;
 biases, norms and other vectors have none.
 """
 

@@ -20,14 +20,14 @@ class Schedule:
     unlock_after: int = 0
     """The number of steps in which transferred weights are frozen; 0: they never are."""
     resets: bool = False
-    """Whether the optimizer's state is reset when they are unlocked (LUKE: L-T1)."""
+    """Whether the optimizer's state is reset when they are unlocked (LUKE)."""
 
 
 def build_schedule(config: PretrainConfig) -> Schedule:
     """Build the schedule of the settings; ``ConfigError`` for ratios that do not fit together."""
     n_steps, optimizer = config.training.max_steps, config.optimizer
     check_range(config.training, "training", {"frozen": 1})
-    unlock_after = round(config.training.frozen * n_steps)  # published systems, C.14
+    unlock_after = round(config.training.frozen * n_steps)
     check_schedule(config.schedule)
     if optimizer.unlocked_lr is None:
         return Schedule(learning_rates(config.schedule, optimizer.lr, n_steps), unlock_after)
@@ -70,16 +70,14 @@ def learning_rates(config: ScheduleConfig, peak: float, n_steps: int) -> Callabl
                 return peak * _constant_cosine(config, done, left=left, n_steps=n_steps)
             case "linear" | "polynomial":
                 power = config.power if config.shape == "polynomial" else 1.0
-                rest = math.pow(
-                    1 - min(done / left, 1.0), power
-                )  # DaLUKE: √3, with end 1/10 (D-T3)
+                rest = math.pow(1 - min(done / left, 1.0), power)  # DaLUKE: √3, with end 1/10
                 return peak * (config.end + (1 - config.end) * rest)
 
     return lr
 
 
 def _constant_cosine(config: ScheduleConfig, done: int, *, left: int, n_steps: int) -> float:
-    """Compute the fraction of the peak: 1, then a staircase, then a cosine (N-T6).
+    """Compute the fraction of the peak: 1, then a staircase, then a cosine.
 
     The cosine falls to ``end`` times the value at which it begins. ``done`` is the number of steps
     made after warm-up, of which ``left`` were left; ratios in the settings are of all ``n_steps``.

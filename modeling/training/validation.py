@@ -18,7 +18,7 @@ from modeling.training.loop import Conditions
 from modeling.training.metrics import Line
 
 TOP = (1, 3, 5, 10, 25, 50)
-"""The values of k of top-k accuracies (D-T7)."""
+"""The values of k of top-k accuracies."""
 
 
 class Scored(Protocol):

@@ -21,7 +21,7 @@ def _by_origin(names: Collection[str], transferred: Collection[str]) -> dict[str
 
 
 class Distances:
-    """The L2 distances of transferred and of new parameters from their start (D-T7).
+    """The L2 distances of transferred and of new parameters from their start.
 
     The start may be memory-mapped: it is read piece by piece, and may be on another device.
     """

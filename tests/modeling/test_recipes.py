@@ -48,7 +48,7 @@ def test_the_learning_rate_climbs_to_its_peak_and_falls(name):
     assert all(a >= b for a, b in pairwise(values[peak:]))
 
 
-NEISS = {  # N-M1 to N-M5, N-D7, N-T1, N-T6
+NEISS = {
     "encoder": {
         "width": 512, "n_layers": 6, "n_heads": 8, "inner_width": 2048, "activation": "relu",
         "norm": "post", "norm_eps": 1e-6, "embedding_norm": False, "scale_embeddings": True,
@@ -81,7 +81,7 @@ BERT = {  # Devlin et al. 2019, appendix A.2
     "schedule": {"shape": "linear", "warmup": 10_000 / 1_000_000, "start": 0.0, "end": 0.0},
     "training": {"max_steps": 1_000_000, "batch_size": 256},
 }  # fmt: skip
-DALUKE = {  # D-M1 to D-M9, D-T1 to D-T6, B-D12, B-D13
+DALUKE = {
     "encoder": {
         "width": 768, "n_layers": 12, "n_heads": 12, "inner_width": 3072, "activation": "gelu",
         "attention": "entity_aware", "entity_width": 256, "entity_bias": True,
@@ -101,7 +101,7 @@ DALUKE = {  # D-M1 to D-M9, D-T1 to D-T6, B-D12, B-D13
         "max_steps": 150 * 92, "batch_size": 4_080, "micro_batch_size": 30, "frozen": 0.5,
     },
 }  # fmt: skip
-LUKE = {  # L-M1 to L-M6, L-T1
+LUKE = {
     "encoder": {
         "width": 768, "n_layers": 12, "n_heads": 12, "inner_width": 3072, "activation": "gelu",
         "attention": "plain", "entity_width": 256, "entity_bias": False, "norm_eps": 1e-5,
@@ -166,7 +166,7 @@ def test_a_small_recipe_drops_nothing_out(name):
 
 
 def test_neiss_is_as_large_as_its_paper_says():
-    """34.3 M parameters, without the head, at 29,990 subwords (N-M6)."""
+    """34.3 M parameters, without the head, at 29,990 subwords."""
     with torch.device("meta"):
         model = PretrainingModel.from_config(change(neiss(), encoder={"n_subwords": 29_990}))
 

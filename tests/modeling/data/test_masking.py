@@ -64,7 +64,7 @@ def literal_units(rows, unit):
 
 
 def literal_choice(units, bits, config):
-    """Choose units by C.3, one unit at a time."""
+    """Choose units by the published pseudo-code, one unit at a time."""
     chosen = set()
     by_example = defaultdict(list)
     for unit, number in zip(units, bits, strict=True):
@@ -248,7 +248,7 @@ def masked_beside(rows, config, subwords, samples):
 
 
 def literal_choice_beside(units, bits, taken, config):
-    """Choose units by C.3 of LUKE, one at a time.
+    """Choose units by the published pseudo-code of LUKE, one at a time.
 
     ``taken``: rows that are masked already, by example.
     """

@@ -204,7 +204,7 @@ def test_a_sentence_outside_its_example_is_an_error_that_names_it(samples):
 
 
 def literal_growth(before, after, room, coins):
-    """Grow both sides by C.9, with the budget counted once (B-N14)."""
+    """Grow both sides by the published pseudo-code, with the budget counted once."""
     front, back, coins = list(before), list(after), list(coins)
     n_front = n_back = 0
     front_closed, back_closed = not front, not back

@@ -52,7 +52,7 @@ def candidates(rows, most, **settings):
 
 
 def short_runs(rows, most):
-    """Return the spans of C.4, and single words: (sentence, start, end) of each."""
+    """Return the published spans, and single words: (sentence, start, end) of each."""
     return [
         (number, start, end)
         for number, row in enumerate(rows)

@@ -118,7 +118,7 @@ def test_only_a_word_that_no_window_holds_is_cut(sentences, limits):
 
 
 def c4(left, right, size, room, most):
-    """Return the context of one sentence by C.4, the pseudo-code of published systems."""
+    """Return the context of one sentence by the published pseudo-code."""
     budget = room - size if most is None else min(room - size, most)
     half = budget // 2
     if left < right:

@@ -20,7 +20,7 @@ def decode(classes, starts, ends, **options):
 
 
 def literal(classes, starts, ends):
-    """Decode by C.5 as published: between SOS and EOS, which neither begin nor end."""
+    """Decode by the published pseudo-code: between SOS and EOS, which neither begin nor end."""
     n = len(starts) + 2
     s, e = [0.0, *starts, 0.0], [0.0, *ends, 0.0]
     c = [np.zeros(3), *classes, np.zeros(3)]

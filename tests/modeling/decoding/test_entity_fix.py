@@ -29,7 +29,7 @@ def fix(tags):
 
 
 def literal(tags):
-    """Fix tags by C.7, tag after tag."""
+    """Fix tags by the published pseudo-code, tag after tag."""
     fixed = []
     for tag in tags:
         if tag[0] == "I" and not fixed:

@@ -48,7 +48,7 @@ def problems(draw, max_sentences=3):
 
 
 def slow_greedy(spans, table):
-    """Choose spans by C.4, word by word.
+    """Choose spans by the published pseudo-code, word by word.
 
     The most probable comes first, then the earlier, then the longer.
     """

@@ -92,7 +92,7 @@ def test_the_quick_f1_is_that_of_the_counts(tagged):
 
 
 def test_lenient_and_strict_differ_where_a_span_begins_with_i():
-    tagged = [written("O B-PER I-PER", "O I-PER I-PER")]  # the example of B-N9
+    tagged = [written("O B-PER I-PER", "O I-PER I-PER")]
 
     assert strict_f1(tagged) == 0
     assert score(count_lenient(tagged).micro()[0]).f1 == 1

@@ -126,4 +126,4 @@ def test_the_leaks_of_arendt_are_those_that_are_known(realdata):
     parts = by_sentence(tagged, count_strict(tagged).micro(), known)
     same_tags = {(one.tokens, one.tags) for one in train}
     assert [part.sentences for part in parts] == [808, 265, 116]
-    assert sum((one.tokens, one.tags) in same_tags for one in test) == 234  # B-N20
+    assert sum((one.tokens, one.tags) in same_tags for one in test) == 234

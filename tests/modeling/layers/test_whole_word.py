@@ -24,7 +24,7 @@ def whole_word(oracle, window=2, clip=None):
 
 
 def literal(oracle, layer, x, *, words, window, clip):
-    """Attend by C.8: sample for sample, word for word."""
+    """Attend by the published pseudo-code: sample for sample, word for word."""
     results = []
     for sample, sizes in zip(x.split([sum(s) for s in words]), words, strict=True):
         means = [word.mean(dim=0) for word in sample.split(sizes)]

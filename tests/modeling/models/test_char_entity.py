@@ -205,7 +205,7 @@ def test_what_bert_has_not_begins_as_in_the_paper(tmp_path):
     for name in transfer.new:
         weights = model.get_parameter(name).detach()
         if name.startswith("encoder."):
-            assert float(weights.std()) == pytest.approx(0.02, rel=0.1)  # E-M1
+            assert float(weights.std()) == pytest.approx(0.02, rel=0.1)
             assert float(weights.mean()) == pytest.approx(0, abs=0.002)
 
 

@@ -120,7 +120,7 @@ def test_tied_weights_are_counted_once():
 
 
 def test_daluke_has_215_million_parameters():
-    """Published systems, B-D10, counts 215 million, and not 273 with the tied table twice."""
+    """The paper counts 215 million, and not 273 with the tied table twice."""
     encoder = EncoderConfig(
         n_subwords=32_000,
         n_entities=225_198,
