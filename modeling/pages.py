@@ -1,167 +1,26 @@
-"""Pages made of blocks, as Markdown or as one HTML file, and their pictures by matplotlib."""
+"""Pictures of pages, by matplotlib."""
 
 import io
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from corpora.errors import CorpusError
-from corpora.reports import html_page, wide
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_STYLE = """
-body { max-width: 72rem; } h2 { margin-top: 2.2rem; } th, td { padding-left: .8rem; }
-pre { background: #f5f5f3; padding: .8rem; overflow-x: auto; font-size: 12px; }
-svg { max-width: max(100%, 40rem); height: auto; background: #fff; }
-@media screen and (prefers-color-scheme: dark) { pre { background: #262624; } }
-@media print { pre { white-space: pre-wrap; } svg { max-width: 100%; } }
-"""
 _MARKERS: Final = "os^Dv*"
 """The markers of the first ten looks, of the next ten, …"""
 _LONGEST: Final = 40
 """The most characters of a name in a legend."""
 Colour = tuple[float, float, float]
-_SHADE = (106, 160, 218)  # the colour of a cell with shade 1, on which dark ink can be read
-
-
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """The heading of the page (level 1) or of a section (level 2)."""
-
-    text: str
-    level: int = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A paragraph."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Items:
-    """A list."""
-
-    texts: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table; the first row is the head, and the first column names the rows."""
-
-    rows: Sequence[Sequence[str]]
-    shades: Sequence[Sequence[float]] = ()
-    """The darkness, from 0 to 1, of each cell outside the first row and column; HTML only."""
-    n_texts: int = 1
-    """The number of columns, from the left, that hold texts; the others hold numbers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """An ``svg`` element; Markdown leaves it out, because a table has its numbers as well."""
-
-    svg: str
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """Preformatted text, such as settings."""
-
-    text: str
-
-
-Block = Heading | Text | Items | Table | Picture | Listing
-
-
-_MARKUP = re.compile(r"[\\`*_\[\]<>|#$]|&(?=#?\w+;)|~(?=~)|(?<=~)~")
-"""Matches what is markup in Markdown, also GitHub's: formulas, entities, text struck through."""
-
-
-def to_markdown(blocks: Sequence[Block]) -> str:
-    """Render the page as Markdown, without its pictures."""
-    return "\n\n".join(text for block in blocks for text in _markdown(block)) + "\n"
-
-
-def _markdown(block: Block) -> Iterator[str]:
-    match block:
-        case Heading(text, level):
-            yield f"{'#' * level} {_plain(text)}"
-        case Text(text):
-            yield _plain(text)
-        case Items(texts):
-            yield "\n".join(f"- {_plain(text)}" for text in texts)
-        case Table(rows, _, n_texts):
-            head, *body = rows
-            lines = ["---"] * n_texts + ["---:"] * (len(head) - n_texts)
-            cells = [[_plain(cell) for cell in row] for row in (head, *body)]
-            yield "\n".join("| " + " | ".join(row) + " |" for row in (cells[0], lines, *cells[1:]))
-        case Listing(text):
-            fence = "```"
-            while fence in text:
-                fence += "`"
-            yield f"{fence}\n{text}\n{fence}"
-        case Picture():
-            pass
-
-
-def _plain(text: str) -> str:
-    """Escape the characters that are markup in Markdown, and collapse white space."""
-    return " ".join(_MARKUP.sub(r"\\\g<0>", text).split())
-
-
-def to_html(blocks: Sequence[Block]) -> str:
-    """Render the page as one HTML file that loads no other files; the first block is its title."""
-    title, *rest = blocks
-    assert isinstance(title, Heading)  # noqa: S101 - all pages have one
-    return html_page(title.text, "".join(f"{_html(block)}\n" for block in rest), style=_STYLE)
-
-
-def _html(block: Block) -> str:
-    match block:
-        case Heading(text, level):
-            return f"<h{level}>{escape(text)}</h{level}>"
-        case Text(text):
-            return f"<p>{escape(text)}</p>"
-        case Items(texts):
-            return "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"
-        case Table():
-            return wide(_html_table(block))
-        case Picture(svg):
-            return wide(svg)
-        case Listing(text):
-            return f'<pre tabindex="0">{escape(text)}</pre>'
-
-
-def _html_table(table: Table) -> str:
-    head = "".join(_cells(table.rows[0], (), table.n_texts, tag="th"))
-    shades = table.shades or [()] * (len(table.rows) - 1)
-    body = (
-        "".join(_cells(row, shade, table.n_texts))
-        for row, shade in zip(table.rows[1:], shades, strict=True)
-    )
-    return f"<table><tr>{head}</tr>" + "".join(f"<tr>{row}</tr>" for row in body) + "</table>"
-
-
-def _cells(
-    row: Sequence[str], shades: Sequence[float], n_texts: int, *, tag: str = "td"
-) -> Iterator[str]:
-    for number, cell in enumerate(row):
-        style = "" if number < n_texts else ' class="n"'
-        if number and shades:
-            red, green, blue = (round(255 + shades[number - 1] * (full - 255)) for full in _SHADE)
-            style += f' style="background:rgb({red},{green},{blue});color:#222"'
-        kind = tag if cell else "td"  # a heading has a text
-        yield f"<{kind}{style}>{escape(cell)}</{kind}>"
 
 
 def new_figure(

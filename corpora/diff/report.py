@@ -3,18 +3,12 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from html import escape
 
 from corpora.diff.comparison import Comparison, Drift
-from corpora.reports import html_list, html_page, html_table
+from corpora.reports.pages import Block, Details, Heading, Items, Table, Text
+from corpora.reports.pages import to_html as render_blocks
 
 FATES = ("added", "removed", "renamed", "changed", "same")
-_STYLE = """
-.far { border-left: .3rem solid #b3261e; background: #fdecea; padding: .4rem .9rem; }
-.good { border-left: .3rem solid #2e7d32; background: #edf7ed; padding: .4rem .9rem; }
-@media screen and (prefers-color-scheme: dark) {
-  .far { background: #3b1512; } .good { background: #12301a; } }
-"""
 
 
 def to_words(comparisons: Sequence[Comparison]) -> Iterator[str]:
@@ -48,38 +42,35 @@ def to_json(comparisons: Sequence[Comparison]) -> str:
 def to_html(comparisons: Sequence[Comparison], *, old: str, new: str) -> str:
     """Write the HTML page; ``old`` and ``new`` are the names of the two versions."""
     exceeded = [f"{of.name}: {why}" for of in comparisons for why in of.exceeded]
-    verdict = [f'<p class="far">Too far: {escape(why)}.</p>\n' for why in exceeded]
-    verdict = verdict or ['<p class="good">Nothing moved further than it may.</p>\n']
-    sections = [part for of in comparisons for part in _section(of)]
-    return html_page(f"{old} → {new}", "".join(verdict + sections), style=_STYLE)
+    verdict = [Text(f"Too far: {why}.", "far") for why in exceeded]
+    verdict = verdict or [Text("Nothing moved further than it may.", "good")]
+    sections = (block for of in comparisons for block in _section(of))
+    return render_blocks([Heading(f"{old} → {new}", 1), *verdict, *sections])
 
 
-def _section(of: Comparison) -> Iterator[str]:
-    yield f"<h2>{escape(of.name)} <small>({escape(of.schema)})</small></h2>\n"
-    yield f"<p><code>{escape(of.old[:16])}</code> → <code>{escape(of.new[:16])}</code></p>\n"
-    yield html_table(("rows", ""), ((fate, of.counts[fate]) for fate in FATES))
+def _section(of: Comparison) -> Iterator[Block]:
+    yield Heading(f"{of.name} ({of.schema})")
+    yield Text(f"{of.old[:16]} → {of.new[:16]}")
+    yield Table([("rows", ""), *((fate, of.counts[fate]) for fate in FATES)])
     if changed := [item for item in of.changed_columns.items() if item[1]]:
-        yield "<h3>Changed in</h3>\n" + html_table(("columns", "rows"), changed)
+        yield Heading("Changed in", 3)
+        yield Table([("columns", "rows"), *changed])
     for fate, shown in of.examples.items():
         if n := of.counts[fate]:
             more = [f"… {n - len(shown):,} more"] if n > len(shown) else []
-            yield _details(f"{n:,} {fate}", html_list([*shown, *more]))
-    yield "<h3>Counts and ratios</h3>\n"
+            yield Details(f"{n:,} {fate}", [Items([*shown, *more])])
+    yield Heading("Counts and ratios", 3)
     yield _drift(d for d in of.drift if not d.name.startswith("counters."))
     if counters := [d for d in of.drift if d.name.startswith("counters.")]:
-        yield _details("Counters", _drift(counters))
+        yield Details("Counters", [_drift(counters)])
 
 
-def _details(summary: str, body: str) -> str:
-    return f"<details><summary>{escape(summary)}</summary>\n{body}</details>\n"
-
-
-def _drift(drifts: Iterable[Drift]) -> str:
+def _drift(drifts: Iterable[Drift]) -> Table:
     rows = (
         (d.name, _number(d.old), _number(d.new), "" if d.old == d.new else _percent(d))
         for d in drifts
     )
-    return html_table(("", "old", "new", "change"), rows)
+    return Table([("", "old", "new", "change"), *rows])
 
 
 def _number(value: float) -> str:

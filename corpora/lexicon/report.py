@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ from corpora.datasets.rows import Row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_shards
 from corpora.lexicon.words import is_word
-from corpora.reports import html_page, html_table, wide
+from corpora.reports.pages import render
 
 WORDS = 100
 """The number of words of a lexicon that are shown with their contexts."""
@@ -27,10 +26,6 @@ _AROUND = 14  # characters of a context on each side
 _BINS = 40
 _DARK, _LIGHT = "#3b6ea5", "#b8c4d0"  # colours of words and of other candidates
 _COLUMNS = ("count", "mi", "left_entropy", "right_entropy", "score")
-_STYLE = """
-body { max-width: 72rem; } b { color: #b03020; } svg { max-width: 100%; height: auto; }
-@media screen and (prefers-color-scheme: dark) { b { color: #ff9d8f; } }
-"""
 
 
 def table_lines(shards: Iterable[Path]) -> Iterator[str]:
@@ -115,68 +110,35 @@ def read_page(shards: Iterable[Path], documents: Iterable[Path], *, per: str) ->
 def to_html(page: Page, *, counters: Mapping[str, int], parameters: Mapping[str, object]) -> str:
     """Write ``report.html``."""
     facts = [(name, value) for name, value in (*parameters.items(), *counters.items())]
-    body = html_table(
-        ("setting or number", "value"),
-        ((name, _listed(value)) for name, value in facts if "/" not in name),
-        n_texts=2,
+    rows = [(name, _listed(value)) for name, value in facts if "/" not in name]
+    return render(
+        "lexicon",
+        title="Lexicon",
+        facts=[("setting or number", "value"), *rows],
+        n_lexicons=counters["lexicons"],
+        lexicons=[
+            (group or "All documents", words, _histogram(page.scores[group]))
+            for group, words in page.words.items()
+        ],
     )
-    if counters["lexicons"] > len(page.words):
-        body += (
-            f"<p>The first {len(page.words)} of {counters['lexicons']:,} lexicons are shown.</p>\n"
-        )
-    for group, words in page.words.items():
-        body += f"<h2>{escape(group or 'All documents')}</h2>\n{_histogram(page.scores[group])}"
-        body += _word_table(words)
-    return html_page("Lexicon", body, style=_STYLE)
 
 
 def _listed(value: object) -> object:
     return ", ".join(map(str, value)) if isinstance(value, list) else value
 
 
-def _word_table(words: Sequence[Shown]) -> str:
-    counted = "".join(
-        f'<th class="n">{name}</th>' for name in ("count", "MI", "left", "right", "score")
-    )
-    head = f'<th class="n">rank</th><th>word</th>{counted}<th>flags</th><th>in context</th>'
-    lines = [f"<table>\n<tr>{head}</tr>\n"]
-    for number, word in enumerate(words, 1):
-        row = word.row
-        numbers = [f"{row['count']:,}", *(f"{row[name]:.2f}" for name in _COLUMNS[1:])]
-        form = escape(row["form"])
-        contexts = "<br>".join(f"{escape(b)}<b>{form}</b>{escape(a)}" for b, a in word.contexts)
-        flags = " ".join(row["flags"])
-        lines.append(
-            f'<tr><td class="n">{number}</td><td>{form}</td>'
-            + "".join(f'<td class="n">{text}</td>' for text in numbers)
-            + f"<td>{escape(flags)}</td><td>{contexts or '–'}</td></tr>\n"
-        )
-    return wide("".join([*lines, "</table>"]))
-
-
-def _histogram(batches: Sequence[pa.RecordBatch]) -> str:
-    """Draw how many candidates have which score: words below, the other ranked ones on top."""
+def _histogram(batches: Sequence[pa.RecordBatch]) -> dict[str, object] | None:
+    """Count how many candidates have which score, as bars: words below, the others on top."""
     scores, is_word = (column.to_numpy() for column in pa.Table.from_batches(batches).columns)
     if not len(scores):
-        return "<p>No candidate is ranked.</p>\n"
+        return None
     edges = np.linspace(scores.min(), max(scores.max(), scores.min() + 1e-9), _BINS + 1)
     counts = np.array([np.histogram(scores[w], edges)[0] for w in (is_word, ~is_word)])
-    tallest = counts.sum(axis=0).max()
-    bars = "".join(
-        f'<rect fill="{colour}" x="{x}" width="14" y="{top:.1f}" height="{height:.1f}"/>'
+    tallest = int(counts.sum(axis=0).max())
+    rects = [
+        {"colour": colour, "x": x, "top": top, "height": height}
         for x, low, high in zip(range(0, 15 * _BINS, 15), *(120 * counts / tallest), strict=True)
-        for colour, top, height in (
-            (_DARK, 120 - low, low),
-            (_LIGHT, 120 - low - high, high),
-        )
-    )
-    labels = "".join(
-        f'<text x="{15 * index}" y="135">{edges[index]:.1f}</text>'
-        for index in range(0, _BINS + 1, 8)
-    )
-    return (
-        '<svg width="640" height="140" viewBox="0 0 640 140" role="img" fill="currentColor" '
-        f'font-size="11"><title>Scores of the ranked candidates</title>{bars}{labels}</svg>\n'
-        "<p>Scores of the ranked candidates: words dark, the others light; highest bar "
-        f"{tallest:,}.</p>\n"
-    )
+        for colour, top, height in ((_DARK, 120 - low, low), (_LIGHT, 120 - low - high, high))
+    ]
+    labels = [(15 * index, f"{edges[index]:.1f}") for index in range(0, _BINS + 1, 8)]
+    return {"rects": rects, "labels": labels, "tallest": tallest}

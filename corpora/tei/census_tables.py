@@ -2,9 +2,10 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from html import escape
 
-from corpora.reports import counted, html_page, html_table
+from corpora.reports import counted
+from corpora.reports.pages import Block, Heading, Table, Text
+from corpora.reports.pages import to_html as render_blocks
 from corpora.segmentation.sentences import table_name
 from corpora.tei.card import warnings_of
 from corpora.tei.census import Census
@@ -170,9 +171,9 @@ def to_html(census: Census) -> str:
     """Write the HTML page."""
     problems = [*census.unread, *(f"{text}: matches nothing" for text in census.unmatched())]
     problems += warnings_of(census.counters, [])
-    body = f"<p>{_size(census)}.</p>\n"
-    body += "".join(f"<p>{escape(text)}</p>\n" for text in problems)
+    blocks: list[Block] = [Heading("What the markup holds", 1), Text(f"{_size(census)}.")]
+    blocks += map(Text, problems)
     for title, head, rows in _tables(census):
         if rows:
-            body += f"<h2>{escape(title)}</h2>\n{html_table(head, rows, n_texts=len(head))}"
-    return html_page("What the markup holds", body)
+            blocks += [Heading(title), Table([head, *rows], n_texts=len(head))]
+    return render_blocks(blocks)

@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corpora.errors import CorpusError
+from corpora.reports.pages import Block, Heading, Table, Text, to_markdown
 from modeling.bootstrap import Interval, Units
 from modeling.data.predictions import Tagged
 from modeling.evaluate.errors import plain
 from modeling.evaluate.evaluation import as_json
 from modeling.evaluate.records import ComparisonRecord
 from modeling.evaluate.scores import Difference, Rated, draw, subtract, to_ratings
-from modeling.pages import Block, Heading, Table, Text, to_markdown
 from modeling.taggers.counts import (
     all_labels,
     count_strict,

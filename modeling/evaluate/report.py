@@ -15,16 +15,7 @@ from typing import Final
 import numpy as np
 
 from corpora.errors import CorpusError
-from corpora.system.writing import write_json, write_text
-from modeling.bootstrap import Interval
-from modeling.data.predictions import Tagged
-from modeling.evaluate.calibration import Bin, Calibration
-from modeling.evaluate.errors import KINDS, Finding, Kind, list_errors
-from modeling.evaluate.evaluation import Evaluation, Slice, as_json
-from modeling.evaluate.plots import Point, draw_by_length, draw_reliability
-from modeling.evaluate.records import EvaluationRecord, PredictionRecord
-from modeling.evaluate.scores import Rated, Spread
-from modeling.pages import (
+from corpora.reports.pages import (
     Block,
     Heading,
     Items,
@@ -35,6 +26,15 @@ from modeling.pages import (
     to_html,
     to_markdown,
 )
+from corpora.system.writing import write_json, write_text
+from modeling.bootstrap import Interval
+from modeling.data.predictions import Tagged
+from modeling.evaluate.calibration import Bin, Calibration
+from modeling.evaluate.errors import KINDS, Finding, Kind, list_errors
+from modeling.evaluate.evaluation import Evaluation, Slice, as_json
+from modeling.evaluate.plots import Point, draw_by_length, draw_reliability
+from modeling.evaluate.records import EvaluationRecord, PredictionRecord
+from modeling.evaluate.scores import Rated, Spread
 from modeling.taggers.counts import predicted_tags
 
 log = logging.getLogger(__name__)

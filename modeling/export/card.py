@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from corpora.errors import CorpusError
+from corpora.reports.pages import Block, Heading, Items, Listing, Table, Text, to_markdown
 from corpora.system.parsing import parse_json, read_json
 from modeling.evaluate.records import EvaluationRecord, RatedRecord, RunRecord
-from modeling.pages import Block, Heading, Items, Listing, Table, Text, to_markdown
 from modeling.training.records import Manifest
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from html import escape
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlencode
@@ -24,7 +23,7 @@ from urllib.parse import quote, urlencode
 from starlette.datastructures import Headers as RequestHeaders
 from starlette.requests import HTTPConnection
 
-from corpora.reports import html_page
+from corpora.reports.pages import Heading, Text, to_html
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -319,7 +318,7 @@ class _Answer:
         if not refused.detail:
             body = b""
         elif is_page:
-            body = html_page("Onoma", f"<p>{escape(refused.detail)}</p>\n").encode()
+            body = to_html([Heading("Onoma", 1), Text(refused.detail)]).encode()
         else:
             body = json.dumps({"detail": refused.detail}).encode()
         headers = [*refused.headers]

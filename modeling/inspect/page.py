@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from corpora.document import Span
 from corpora.errors import UsageError
+from corpora.reports.pages import Block, Heading, Picture, Table, Text, to_html
 from corpora.system.arguments import Summary
 from corpora.system.parsing import read_json
 from corpora.system.writing import write_json, write_text
@@ -14,7 +15,7 @@ from modeling.inspect import pictures
 from modeling.inspect.attention import attention_maps
 from modeling.inspect.geometry import Numbers, embed, find_components
 from modeling.inspect.samples import Drawn, draw_spans, read_vectors
-from modeling.pages import Block, Heading, Picture, Table, Text, to_html, to_svg
+from modeling.pages import to_svg
 from modeling.predict.masked import parse_spans
 from modeling.taggers.encoder import Encoder
 from modeling.training.world import best_device

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from corpora.reports import counted
+from corpora.reports.pages import Block, Heading, Table, Text, to_markdown
 from corpora.system.writing import write_json, write_text
 from modeling.bootstrap import Interval
 from modeling.link.evaluation import F1, RANKS, Outcome, Ratio, Ratios, groups
-from modeling.pages import Block, Heading, Table, Text, to_markdown
 
 _COLUMNS: Final = ("document", "form", "label", "gold", "chosen", "probability", "is_written",
                    "baseline", "prior", "rank", "n_senses", "is_known")  # fmt: skip

@@ -16,21 +16,9 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from corpora.errors import CorpusError
+from corpora.reports.pages import Block, Heading, Listing, Picture, Table, to_html
 from corpora.system.parsing import read_json
-from modeling.pages import (
-    Block,
-    Colour,
-    Heading,
-    Listing,
-    Picture,
-    Table,
-    add_legend,
-    distinct_names,
-    looks,
-    new_figure,
-    to_html,
-    to_svg,
-)
+from modeling.pages import Colour, add_legend, distinct_names, looks, new_figure, to_svg
 from modeling.training.metrics import Line
 from modeling.training.records import Histograms, Manifest
 from modeling.training.run_log import read_metrics

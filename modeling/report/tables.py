@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Final
 
 from corpora.errors import CorpusError, UsageError
+from corpora.reports.pages import Block, Text, to_markdown
+from corpora.reports.pages import Table as PageTable
 from corpora.system.parsing import parse_json
 from modeling.evaluate.records import EvaluationRecord, RunRecord
 from modeling.evaluate.report import VERSION
 from modeling.evaluate.scores import Spread
-from modeling.pages import Block, Text, to_markdown
-from modeling.pages import Table as PageTable
 
 Names = str | Sequence[str]
 FILE: Final = "evaluation.json"

@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 
 from corpora import __version__
 from corpora.errors import CorpusError
-from corpora.reports import html_page
+from corpora.reports.pages import render
 from modeling.http.guard import Guard, Refused, Rules
 from modeling.serve import corenlp, inception, onoma_api, publisher, training
 from modeling.serve.service import Service, failure, said
@@ -22,11 +22,6 @@ if TYPE_CHECKING:
 
 _ABOUT = """Finds names with a tagger. `POST /v1/tag` is for programs; the other paths are those
 that TEI Publisher, reconciliation clients (OpenRefine), INCEpTION and Recogito Studio ask for."""
-_PAGE = html_page(
-    "Onoma",
-    '<p>A service that finds names. See <a href="openapi.json">openapi.json</a>, '
-    '<a href="health">health</a>, <a href="metrics">metrics</a>.</p>\n',
-)
 
 
 def guarded(
@@ -73,7 +68,7 @@ def guarded(
 
     @app.get("/", response_class=HTMLResponse, include_in_schema=False)
     async def page() -> str:
-        return _PAGE
+        return render("service", title="Onoma")
 
     _answer_errors(app)
     guard = Guard(app, rules)

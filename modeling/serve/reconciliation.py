@@ -6,7 +6,6 @@ OpenRefine, TEI Publisher's annotation editor and other clients use it to look u
 import asyncio
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from itertools import islice
 from typing import Final
 from urllib.parse import parse_qs
@@ -16,7 +15,7 @@ from fastapi.responses import HTMLResponse
 from rapidfuzz import fuzz
 
 from corpora import __version__
-from corpora.reports import html_page
+from corpora.reports.pages import render
 from modeling.http.guard import Refused
 from modeling.serve.entries import Entries, Found, Value, fold
 from modeling.serve.onoma_api import decoded, media_type, to_answer
@@ -63,7 +62,6 @@ _COUNT: Final = re.compile(r"[0-9]{1,9}")
 _YEAR: Final = re.compile(r"-?\d{4}")
 _PREVIEW_SIZE: Final = (400, 160)
 _CSP: Final = "default-src 'none'; style-src 'unsafe-inline'"
-_STYLE: Final = "body { font-size: 14px; margin: .6rem; } h1 { font-size: 1rem; margin: 0; }"
 
 
 def routes(entries: Entries, *, space: str) -> APIRouter:
@@ -329,11 +327,10 @@ def _beginning(names: Iterable[str], start: str, *, skip: int) -> list[dict[str,
 
 def page(found: Found) -> str:
     """Render a small HTML page about an entity."""
-    rows = [
-        f"<dt>{escape(name)}</dt><dd>{escape('; '.join(value.text for value in values[:8]))}</dd>"
+    facts = [
+        (name, "; ".join(value.text for value in values[:8]))
         for name, values in found.properties.items()
         if values and name not in {"name", "description"}
     ]
-    kinds = ", ".join((*found.kinds, found.id))
-    body = f"<p>{escape(kinds)}</p>\n<p>{escape(found.description)}</p>\n<dl>{''.join(rows)}</dl>\n"
-    return html_page(found.name, body, style=_STYLE)
+    texts = [", ".join((*found.kinds, found.id)), found.description]
+    return render("small", title=found.name, texts=texts, facts=facts)

@@ -5,8 +5,8 @@ import pytest
 from corpora.concordance.collect import collect
 from corpora.concordance.pages import make_pages
 from corpora.document import Document, Mention
-from corpora.reports import counted, html_list, html_page, html_table, markdown_table
-from modeling.pages import Heading, Items, Table, Text, to_html
+from corpora.reports import counted, markdown_table
+from corpora.reports.pages import Details, Heading, Items, Listing, Table, Text, to_html
 
 LONG = "x" * 300
 
@@ -25,7 +25,7 @@ def test_a_count_has_its_noun_in_the_right_number(n, noun, shown):
 
 
 def test_a_page_has_a_language_a_width_one_main_part_and_one_title():
-    page = html_page("a <b>", html_list(["c"]))
+    page = to_html([Heading("a <b>", 1), Items(["c"])])
 
     assert page.startswith('<!doctype html>\n<html lang="en">')
     assert 'name="viewport" content="width=device-width, initial-scale=1"' in page
@@ -34,12 +34,24 @@ def test_a_page_has_a_language_a_width_one_main_part_and_one_title():
 
 
 def test_a_table_is_scrolled_by_keys_and_has_no_empty_headings():
-    table = html_table(("", "n"), [("a & b", 1234)])
+    page = to_html([Heading("t", 1), Table([("", "n"), ("a & b", 1234)])])
 
-    assert table.startswith('<div class="wide" tabindex="0"><table>')
-    assert "<tr><td></td>" in table
-    assert '<td>a &amp; b</td><td class="n">1,234</td>' in table
-    assert "class" not in html_table(("a", "b"), [("c", 1)], n_texts=2).partition("<table>")[2]
+    assert '<div class="wide" tabindex="0"><table>' in page
+    assert "<tr><td></td>" in page
+    assert '<td>a &amp; b</td><td class="n">1,234</td>' in page
+    both = to_html([Heading("t", 1), Table([("a", "b"), ("c", 1)], n_texts=2)])
+    assert "class" not in both.partition("<table>")[2]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [Text("<i>"), Items(["<i>"]), Listing("<i>"), Heading("<i>"), Table([("<i>", "<i>")])],
+)
+def test_no_text_is_markup(block):
+    page = to_html([Heading("<i>", 1), block, Details("<i>", [block])])
+
+    assert "<i>" not in page
+    assert page.count("&lt;i&gt;") >= 5
 
 
 def test_emoji_and_persian_words_keep_their_joiners():
@@ -66,7 +78,7 @@ def evaluation_page():
 
 @pytest.mark.parametrize("width", [320, 1280])
 def test_names_of_any_length_fit_the_window(browser, width):
-    table = html_page(LONG, html_table((LONG, "n"), [(LONG, 1), ("b", LONG)]))
+    table = to_html([Heading(LONG, 1), Table([(LONG, "n"), (LONG, 1), ("b", LONG)])])
     window = browser.new_page(viewport={"width": width, "height": 800})
 
     shown = [table, evaluation_page(), *concordance_pages()]

@@ -2,7 +2,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from modeling.pages import Text, new_figure, to_markdown, to_svg
+from corpora.reports.pages import Text, to_markdown
+from modeling.pages import new_figure, to_svg
 
 
 @pytest.mark.parametrize(

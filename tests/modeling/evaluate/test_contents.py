@@ -4,10 +4,10 @@ import random
 
 import pytest
 
+from corpora.reports.pages import Heading, Table
 from modeling.evaluate.errors import KINDS, find_errors
 from modeling.evaluate.evaluation import evaluate
 from modeling.evaluate.report import describe, show
-from modeling.pages import Heading, Table
 from tests.modeling.evaluate.samples import LABELS, make_tagged, random_run
 
 

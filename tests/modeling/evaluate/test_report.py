@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from corpora.errors import CorpusError
+from corpora.reports.pages import to_markdown
 from modeling.evaluate.evaluation import evaluate
 from modeling.evaluate.report import describe, write_report
-from modeling.pages import to_markdown
 from tests.modeling.evaluate.samples import LABELS, random_run, written
 
 
