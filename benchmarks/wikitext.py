@@ -230,7 +230,9 @@ def counted(text: str, targets: Sequence[str]) -> dict[str, Counter[str]]:
 
 def prose(page: PageText) -> str:
     """Return the text of a page without captions."""
-    return "\n".join(page.text[start:end] for start, end, kind in page.blocks if kind != "caption")
+    return "\n".join(
+        page.text[start:end] for start, end, kind, _ in page.blocks if kind != "caption"
+    )
 
 
 def results(page: Page, sample: Sample) -> dict[str, PageText]:
@@ -267,7 +269,7 @@ def show_kept(sample: Sample) -> None:
             sums[name].leftovers.update(
                 kind for kind, sign in LEFTOVERS.items() for _ in re.finditer(sign, text)
             )
-            blocks = [(start, end) for start, end, _ in result.blocks]
+            blocks = [(start, end) for start, end, *_ in result.blocks]
             sums[name].n_sentences += sum(1 for _ in split(result.text, blocks, unbroken=()))
     n_read = len(sample.pages) - n_unread
     print(f"\nOf {n_read} articles; mwparserfromhell left markup in {n_unread} others.")

@@ -64,6 +64,8 @@ class Paragraph(Span):
     """A block of text; ``kind`` names its kind (``p``, ``head``, ``cell``, ``note``, …)."""
 
     kind: str = "p"
+    level: int | None = None
+    """The level of a heading, 1 for the highest; None for other kinds, and where it is unknown."""
 
 
 _OF_MENTION: Final[Mapping[str, _Kind]] = {
@@ -141,6 +143,8 @@ class Document:
     """The sentences, ordered and disjoint; they need not cover the text."""
     mentions: tuple[Mention, ...] = ()
     """The mentions, ordered by start, the longer one first."""
+    categories: tuple[str, ...] = ()
+    """The titles of the categories of a wiki's page, without the name of their namespace."""
     metadata: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
@@ -152,12 +156,12 @@ class Document:
         _check_types(self, _OF_DOCUMENT)
         if not self.id:
             raise InvalidDocumentError(f"{self.source}: a document needs an id")
-        for name, kind in _SPANS_OF_DOCUMENT.items():
-            for span in _make_tuple(self, name):
-                if not isinstance(span, kind):
+        for name, kind in _PARTS_OF_DOCUMENT.items():
+            for part in _make_tuple(self, name):
+                if not isinstance(part, kind):
+                    remedy = f" Write {kind.__name__}(start, end)." if kind is not str else ""
                     raise InvalidDocumentError(
-                        f"{self.id}: {name}: {span!r:.60} is no {kind.__name__}. "
-                        f"Write {kind.__name__}(start, end)."
+                        f"{self.id}: {name}: {part!r:.60} is no {kind.__name__}.{remedy}"
                     )
         for name, spans in (("paragraphs", self.paragraphs), ("sentences", self.sentences)):
             _check_disjoint(f"{self.id}: {name}", spans, length=len(self.text))
@@ -169,7 +173,12 @@ _OF_DOCUMENT: Final[Mapping[str, _Kind]] = {
     **dict.fromkeys(("lang", "title", "url", "revision", "timestamp", "license"), _STRING_OR_NONE),
     "metadata": _MAP,
 }
-_SPANS_OF_DOCUMENT: Final = {"paragraphs": Paragraph, "sentences": Span, "mentions": Mention}
+_PARTS_OF_DOCUMENT: Final[Mapping[str, type]] = {
+    "paragraphs": Paragraph,
+    "sentences": Span,
+    "mentions": Mention,
+    "categories": str,
+}
 
 
 def _make_tuple(thing: "Document | Sentence", name: str) -> tuple[object, ...]:

@@ -275,7 +275,7 @@ def write_side_files(build: "Build", _: Options) -> None:
     from corpora.entities.choice import changes
     from corpora.entities.equivalents import members_of, read_equivalents
     from corpora.entities.report import change_lines, coverage_lines, report
-    from corpora.entities.vocabulary import OF_EARLIER, read_vocab
+    from corpora.entities.vocabulary import read_vocab
     from corpora.system.writing import write_text
 
     shards, auxiliary = build.shard_paths(""), build.plan.auxiliary
@@ -295,8 +295,8 @@ def write_side_files(build: "Build", _: Options) -> None:
     text = report(build.counters, build.plan.parameters, exports.read_rows(shards))
     write_text(build.side / "report.md", [text])
     if previous := named(PREVIOUS, auxiliary):
-        earlier = read_vocab((file.check() for file in previous), columns=OF_EARLIER)
-        listed = changes(read_vocab(shards, columns=OF_EARLIER), earlier)
+        earlier = read_vocab(file.check() for file in previous)
+        listed = changes(read_vocab(shards), earlier)
         write_text(build.side / "changes.tsv", change_lines(listed))
 
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from corpora.news.filters import Thresholds
     from corpora.runs.build import Build
 
+DATASETS = {"": "documents"}
 READ = {"pages": "pages", "paragraphs": "news_paragraphs", "revisits": "news_revisits"}
 CLEANED = {"articles": "pages", "signatures": "news_signatures"}
 RANGE_BYTES = 4 << 20
@@ -187,7 +188,7 @@ def plan(options: Options) -> Plan:
     thresholds = asdict(_thresholds(options))
     return Plan(
         pipeline="news_to_documents",
-        datasets={"": "documents"},
+        datasets=DATASETS,
         parameters={
             "extractor": options.extractor,
             "with": extractor,

@@ -31,14 +31,17 @@ class _Lists:
         self.fields: list[list[object]] = [[] for _ in type.value_type]
 
     def add(self, structs: Sequence[tuple[object, ...]]) -> None:
-        """Add a row."""
+        """Add a row; of the last fields, structs may lack some, which are null."""
         self.add_columns(zip(*structs, strict=True) if structs else ())
 
     def add_columns(self, columns: Iterable[Sequence[object]]) -> None:
         """Add a row, as the values of each field; of no field if the list is empty."""
         for field, values in zip(self.fields, columns, strict=False):
             field.extend(values)
-        self.ends.append(len(self.fields[0]))
+        length = len(self.fields[0])
+        for field in self.fields:
+            field.extend([None] * (length - len(field)))
+        self.ends.append(length)
 
     def array(self) -> pa.ListArray:
         return list_array(self.ends, self.fields, self._type)
@@ -59,6 +62,7 @@ class DocumentColumns:
             name: _Lists(_SCHEMA.field(name).type)
             for name in ("paragraphs", "sentences", "metadata")
         }
+        self._categories: list[Sequence[str]] = []
         self._links, self._attributes = _Lists(_LINKS), _Lists(_PAIRS)
 
     def __len__(self) -> int:
@@ -68,10 +72,11 @@ class DocumentColumns:
         self,
         scalars: Mapping[str, str | None],
         *,
-        blocks: Sequence[tuple[int, int, str]],
+        blocks: Sequence[tuple[int, int, str] | tuple[int, int, str, int | None]],
         sentences: Sequence[tuple[int, int]],
         links: Sequence[tuple[int, int, str, str]],
         metadata: Mapping[str, str],
+        categories: Sequence[str] = (),
     ) -> None:
         """Add a document; ``links`` are start, end, entity and section, in reading order.
 
@@ -79,6 +84,7 @@ class DocumentColumns:
         """
         starts, stops, entities, sections = zip(*links, strict=True) if links else [()] * 4
         strings = [*scalars.values(), *metadata, *metadata.values(), *entities, *sections]
+        strings += categories
         "".join(filter(None, strings)).encode()
         for name, column in self._scalars.items():
             column.append(scalars.get(name))
@@ -86,6 +92,7 @@ class DocumentColumns:
         self._lists["paragraphs"].add(blocks)
         self._lists["sentences"].add(sentences)
         self._lists["metadata"].add([*metadata.items()])
+        self._categories.append(categories)
         self._links.add_columns((starts, stops, entities))
         self._add_attributes(sections)
 
@@ -104,6 +111,7 @@ class DocumentColumns:
             name: pa.array(values, pa.string()) for name, values in self._scalars.items()
         }
         columns |= {name: lists.array() for name, lists in self._lists.items()}
+        columns["categories"] = pa.array(self._categories, _SCHEMA.field("categories").type)
         links = self._links.array()
         starts, stops, entities = links.values.flatten()
         mentions = mention_array(starts, stops, entities, origins=pa.repeat("link", len(starts)))

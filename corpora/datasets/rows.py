@@ -8,12 +8,9 @@ from corpora.document import Document, Mention, Paragraph, Sentence, Span
 
 Row = dict[str, Any]
 """Name of a column to its value. Any: Arrow does not tell Python types of columns."""
-_SCALARS = (
-    *("id", "group", "source", "lang", "title", "url"),
-    *("revision", "timestamp", "license", "text"),
+_DOCUMENT, _PARAGRAPH, _SENTENCE = (
+    tuple(field.name for field in fields(kind)) for kind in (Document, Paragraph, Sentence)
 )
-"""Fields of a document that are strings or None."""
-_SENTENCE = tuple(field.name for field in fields(Sentence))
 
 
 def _pairs(values: Mapping[str, str]) -> list[Row]:
@@ -26,9 +23,9 @@ def _mapping(pairs: list[Row] | None) -> dict[str, str]:
 
 def document_to_row(document: Document) -> Row:
     """Convert a document to a row of a ``documents`` dataset."""
-    row: Row = {name: getattr(document, name) for name in _SCALARS}
+    row: Row = {name: getattr(document, name) for name in _DOCUMENT}
     row["paragraphs"] = [
-        {"start": p.start, "end": p.end, "kind": p.kind} for p in document.paragraphs
+        {name: getattr(paragraph, name) for name in _PARAGRAPH} for paragraph in document.paragraphs
     ]
     row["sentences"] = [{"start": s.start, "end": s.end} for s in document.sentences]
     row["mentions"] = [
@@ -55,6 +52,7 @@ def document_from_row(row: Row) -> Document:
     columns["mentions"] = tuple(
         Mention(**{**m, "attributes": _mapping(m["attributes"])}) for m in row["mentions"]
     )
+    columns["categories"] = tuple(row["categories"] or ())
     columns["metadata"] = _mapping(row["metadata"])
     return Document(**columns)
 

@@ -1,4 +1,8 @@
-"""The columns and the version of every kind of dataset; opening another version is an error."""
+"""The columns and the version of every kind of dataset.
+
+A dataset of another version is an error, unless all that came since are nullable columns or fields:
+``shards.py`` fills these in.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -54,8 +58,8 @@ class Schema:
     """The pipelines to run again where a dataset has another version; for error messages."""
     compression: str | None = "zstd"
     since: int = 0
-    """The earliest older version that can be opened, too (0: none). It has only the first of these
-    columns, so a reader must name the columns that it reads."""
+    """The earliest older version that can be opened, too (0: none): all that it lacks are nullable
+    columns and fields."""
 
     def opens(self, version: object) -> bool:
         """Tell whether a dataset of a version can be opened."""
@@ -75,9 +79,10 @@ _DOCUMENTS = _columns(
     timestamp=_STRING,
     license=_STRING,
     text=_STRING,
-    paragraphs=_list(**_SPAN, kind=_STRING),
+    paragraphs=_list(**_SPAN, kind=_STRING, level=_INT32),
     sentences=_list(**_SPAN),
     mentions=_MENTIONS,
+    categories=pa.list_(_STRING),
     metadata=_PAIRS,
 )
 _REDIRECTS = [
@@ -251,7 +256,7 @@ _NER = [
 def _published() -> Iterable[Schema]:
     """Yield the schemas of the datasets that pipelines publish."""
     makers = "tei_to_ner, wikipedia_to_documents, text_to_documents, news_to_documents, "
-    yield Schema("documents", 1, pa.schema(_DOCUMENTS), f"{makers}augment_mentions")
+    yield Schema("documents", 2, pa.schema(_DOCUMENTS), f"{makers}augment_mentions", since=1)
     wikipedia, examples = "wikipedia_to_documents", "documents_to_examples"
     yield Schema("redirects", 1, pa.schema(_REDIRECTS), wikipedia)
     yield Schema("blocks", 1, pa.schema(_BLOCKS), f"{wikipedia} --blocks")

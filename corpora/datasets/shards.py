@@ -17,6 +17,7 @@ from typing import IO, Any, NotRequired, Self, TypedDict, cast
 
 import pyarrow as pa
 
+from corpora.datasets.filling import filled, lacks_only_nullable
 from corpora.datasets.rows import FROM_ROW, Row, document_from_row
 from corpora.datasets.schemas import SCHEMAS, Schema
 from corpora.document import Document, Sentence
@@ -237,6 +238,11 @@ class Dataset:
             raise ShardSchemaError(f"{self.path}: {self.schema.name} are rows; read rows().")
         return map(FROM_ROW[self.schema.name], self.rows())
 
+    @property
+    def version(self) -> int:
+        """The version that was written; later columns are filled in."""
+        return int(self.description["version"])
+
     def __len__(self) -> int:
         """Return the number of rows of all shards."""
         return self.n_rows
@@ -280,13 +286,13 @@ def read_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Read one shard, memory-mapped, or only some ``columns`` of it; each batch is validated.
 
-    ``schema`` may be a name. Raises ``CorpusError`` where the file is no shard of this schema, or
-    is damaged inside.
+    ``schema`` may be a name. What an earlier version lacks is null, or an empty list. Raises
+    ``CorpusError`` where the file is no shard of this schema, or is damaged inside.
     """
     schema = SCHEMAS[schema] if isinstance(schema, str) else schema
-    with _opened(path, schema, columns) as reader:
-        for number in range(reader.num_record_batches):
-            yield read_batch(reader, number)
+    with _opened(path, schema, columns) as shard:
+        for number in range(shard.n_batches):
+            yield shard.batch(number)
 
 
 def read_batch_of(path: Path, schema: Schema, number: int) -> pa.RecordBatch:
@@ -296,41 +302,61 @@ def read_batch_of(path: Path, schema: Schema, number: int) -> pa.RecordBatch:
     first columns of a few are read. No row has the number: the batch is empty.
     """
     first = schema.columns.names[:1]
-    with _opened(path, schema, ()) as reader, _opened(path, schema, first) as numbers:
+    with _opened(path, schema, ()) as shard, _opened(path, schema, first) as numbers:
 
         def number_at(place: int) -> int:
-            return int(read_batch(numbers, place).column(0)[0].as_py())
+            return int(numbers.batch(place).column(0)[0].as_py())
 
-        n_batches = reader.num_record_batches
-        place = bisect_left(range(n_batches), number, key=number_at)
-        if place < n_batches and number_at(place) == number:
-            return read_batch(reader, place)
+        place = bisect_left(range(shard.n_batches), number, key=number_at)
+        if place < shard.n_batches and number_at(place) == number:
+            return shard.batch(place)
     return pa.RecordBatch.from_pylist([], schema=schema.columns)
 
 
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """An open shard, which is read batch by batch."""
+
+    reader: pa.RecordBatchFileReader
+    columns: pa.Schema
+    """The columns of the batches."""
+
+    @property
+    def n_batches(self) -> int:
+        return int(self.reader.num_record_batches)
+
+    def batch(self, number: int) -> pa.RecordBatch:
+        """Read and validate a batch, and fill in what an earlier version lacks."""
+        return filled(read_batch(self.reader, number), self.columns)
+
+
 @contextmanager
-def _opened(
-    path: Path, schema: Schema, columns: Sequence[str]
-) -> Iterator[pa.RecordBatchFileReader]:
+def _opened(path: Path, schema: Schema, columns: Sequence[str]) -> Iterator[_Opened]:
     """Open a shard, or only some ``columns`` of it, and turn errors of reading into ours."""
-    fields = [schema.columns.names.index(name) for name in columns] or None
-    options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
-    wanted = (
-        pa.schema([schema.columns.field(name) for name in columns]) if columns else schema.columns
-    )
+    names = columns or schema.columns.names
+    wanted = pa.schema([schema.columns.field(name) for name in names])
     try:
-        with (
-            pa.memory_map(str(path)) as source,
-            pa.ipc.open_file(source, options=options) as reader,
-        ):
-            if reader.schema != wanted:
-                raise ShardSchemaError(
-                    f"{path}: its columns are not those of {schema.name} version "
-                    f"{schema.version}. Run again: {schema.made_by}."
-                )
-            yield reader
+        with pa.memory_map(str(path)) as source:
+            written = pa.ipc.open_file(source).schema
+            check_columns(written, schema, path=path)
+            fields = [i for i, name in enumerate(written.names) if name in names]
+            options = pa.ipc.IpcReadOptions(included_fields=fields or [0], use_threads=False)
+            with pa.ipc.open_file(source, options=options) as reader:
+                yield _Opened(reader, wanted)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DamagedDatasetError(f"{path}: not readable as an Arrow file ({error}).") from error
+
+
+def check_columns(written: pa.Schema, schema: Schema, *, path: Path) -> None:
+    """Raise ``ShardSchemaError`` unless a file has the columns of its schema, or of an earlier one.
+
+    It is an earlier one if all that it lacks are nullable columns and fields.
+    """
+    if not (written == schema.columns or lacks_only_nullable(written, schema.columns)):
+        raise ShardSchemaError(
+            f"{path}: its columns are not those of {schema.name} version {schema.version}. "
+            f"Run again: {schema.made_by}."
+        )
 
 
 def read_shards(

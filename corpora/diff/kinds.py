@@ -42,7 +42,7 @@ _KINDS = {
             "mentions": ("mentions",),
             "sentences": ("paragraphs", "sentences"),
             "revision": ("revision", "timestamp"),
-            "other": ("group", "lang", "license", "metadata"),
+            "other": ("group", "lang", "license", "categories", "metadata"),
         },  # not `source`, because dumps are named by date, nor `url`, which follows from the title
         lists=("paragraphs", "sentences", "mentions"),
         tallies=("group", "lang"),

@@ -23,8 +23,6 @@ MASK2: Final = "[MASK2]"
 """A second mask, which the tokenizer of transformers needs; only in that export, one id past the
 end."""
 COLUMNS: Final = tuple(n for n in SCHEMAS["entities"].columns.names if n != "aliases")
-OF_EARLIER: Final = ("id", "entity", "title", "page_id", "count", "counts", "retired")
-"""The columns that vocabularies of every version have, without the aliases."""
 _PARTS = r"^(?P<space>[^:]*):(?P<title>(?s:.*))$"
 _WIKI = re.compile(r"wik(?:i(?:books|news|quote|source|versity|voyage)?|tionary)$")
 

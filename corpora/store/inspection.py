@@ -113,7 +113,7 @@ def _verify_dataset(path: Path, *, rows: bool) -> str:
         for _ in dataset.records() if dataset.schema.name in FROM_ROW else dataset.rows():
             pass
     return (
-        f"{path}: {dataset.schema.name} version {dataset.schema.version}, "
+        f"{path}: {dataset.schema.name} version {dataset.version}, "
         f"{counted(dataset.n_rows, 'row')} in {counted(len(dataset.shards), 'shard')}; "
         f"read {account.read:,} = written {account.written:,} "
         f"+ filtered {account.n_filtered:,} + rejected {account.n_rejected:,}"

@@ -214,12 +214,12 @@ class ArticleReader:
     def _sentences(self, text: PageText, lang: str) -> Iterator[tuple[int, int]]:
         """Yield the sentences of the text as offsets; no heading or link is ever cut."""
         unbroken = [(start, end) for start, end, _, _ in text.links]
-        for start, end, kind in text.blocks:
+        for start, end, kind, _ in text.blocks:
             if kind == "head":  # a heading replaces the links in it
                 unbroken[bisect_left(unbroken, (start,)) : bisect_left(unbroken, (end,))] = [
                     (start, end)
                 ]
-        blocks = [(start, end) for start, end, _ in text.blocks]
+        blocks = [(start, end) for start, end, *_ in text.blocks]
         split = self.segmenter if lang == self.wiki.lang else segmenter(lang)
         return split.split(text.text, blocks, unbroken=unbroken)
 

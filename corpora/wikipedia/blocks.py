@@ -19,6 +19,8 @@ class Block(NamedTuple):
     start: int
     end: int
     kind: str
+    level: int | None = None
+    """The level of a heading, 1 to 6."""
 
 
 class Link(NamedTuple):
@@ -38,6 +40,8 @@ class PageText:
     blocks: list[Block] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     """The links in reading order."""
+    categories: list[str] = field(default_factory=list)
+    """The titles of the page's categories, without their namespace, in reading order."""
     is_disambiguation: bool = False
     holes: list[int] = field(default_factory=list)
     """The offsets in ``text`` at which something with a value dropped out of a line."""
@@ -104,6 +108,7 @@ class Blocks:
         "holes",
         "kind",
         "length",
+        "level",
         "loose",
         "parts",
         "start",
@@ -115,6 +120,7 @@ class Blocks:
         self.start = -1
         """The offset at which the open block starts; -1 if none is open."""
         self.kind = "p"
+        self.level: int | None = None
         self.loose = True
         """Whether a space added now is left out: at the start of a block or line, and after a
         space."""
@@ -126,12 +132,12 @@ class Blocks:
         self.has_gap = self.has_link = False
         """Whether something dropped out of the open block, and whether it has a link."""
 
-    def open(self, kind: str) -> None:
-        """Begin a block on a line of its own."""
+    def open(self, kind: str, level: int | None = None) -> None:
+        """Begin a block on a line of its own; ``level`` is that of a heading."""
         if self.length:
             self.parts.append("\n")
             self.length += 1
-        self.kind, self.start, self.loose = kind, self.length, True
+        self.kind, self.level, self.start, self.loose = kind, level, self.length, True
         self._first_hole, self.has_gap, self.has_link = len(self.holes), False, False
 
     def close(self) -> None:
@@ -147,7 +153,7 @@ class Blocks:
         if len(self.holes) > self._first_hole:
             self._settle_holes()
         if self.length > start:
-            self.blocks.append(Block(start, self.length, self.kind))
+            self.blocks.append(Block(start, self.length, self.kind, self.level))
         else:
             del self.holes[self._first_hole :]
             if start:

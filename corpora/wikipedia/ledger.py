@@ -102,7 +102,7 @@ def _count_sentences(
     page: PageText, sentences: Sequence[tuple[int, int]], counters: Counter[str]
 ) -> None:
     """Count sentences outside headings, and those that are very short or very long."""
-    heads = {start for start, _, kind in page.blocks if kind == "head"}
+    heads = {block.start for block in page.blocks if block.kind == "head"}
     written, n_words, n_long = page.text, 0, 0
     for start, end in sentences:
         length = end - start

@@ -84,15 +84,15 @@ def tags() -> dict[str, frozenset[str]]:
     return lists | {"all": frozenset().union(*lists.values())}
 
 
-def heading(line: str) -> tuple[str, str]:
-    """Return the kind of a line and its text: a heading without its signs, or the line as it is."""
+def heading(line: str) -> tuple[str, int | None]:
+    """Return the text and level of a heading; the line as it is and None for any other line."""
     stripped = line.rstrip(" \t\x01")
     level = min(
         6, len(stripped) - len(stripped.lstrip("=")), len(stripped) - len(stripped.rstrip("="))
     )
     if 2 * level < len(stripped) and level:
-        return "head", stripped[level:-level].strip()
-    return "p", line
+        return stripped[level:-level].strip(), level
+    return line, None
 
 
 def without_quotes(line: str) -> str:

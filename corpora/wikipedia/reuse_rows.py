@@ -62,6 +62,7 @@ class PageRows:
             sentences=article.sentences,
             links=article.text.links,
             metadata=article.metadata,
+            categories=article.text.categories,
         )
         self._order.append(article)
         self.n_characters += len(article.text.text)

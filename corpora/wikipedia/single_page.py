@@ -42,6 +42,7 @@ def read_page(source: str, *, wiki: str, title: str = "") -> Document:
         paragraphs=tuple(Paragraph(*block) for block in text.blocks),
         sentences=tuple(Span(*span) for span in getattr(found, "sentences", ())),
         mentions=tuple(mentions),
+        categories=tuple(text.categories),
         metadata=getattr(found, "metadata", {}),
     )
 

@@ -201,6 +201,13 @@ def without_qualifier(title: str) -> str:
     return _QUALIFIER.sub("", title) or title
 
 
+def note_category(title: str, categories: list[str]) -> None:
+    """Append the title of a category, without its namespace, if it is new."""
+    name = title.partition(":")[2]
+    if name and name not in categories:
+        categories.append(name)
+
+
 def pipe_trick(raw: str, wiki: Wiki) -> str:
     """Return what ``[[raw|]]`` shows: no namespace, no qualifier, nothing after a comma."""
     name = raw.strip().lstrip(":")

@@ -22,7 +22,7 @@ from corpora.wikipedia.blocks import Blocks, Link, PageText
 from corpora.wikipedia.nesting import OPENING, Braces
 from corpora.wikipedia.structure import Simplifier
 from corpora.wikipedia.templates import TemplateTable
-from corpora.wikipedia.titles import VANISHING, Target, Wiki, pipe_trick
+from corpora.wikipedia.titles import VANISHING, Target, Wiki, note_category, pipe_trick
 
 PAGE_SECONDS = 60.0
 """The seconds of processor time after which a page is given up; a page of a megabyte takes less
@@ -76,6 +76,7 @@ class Reader:
         self.trail = re.compile(f"[{wiki.trail}]*" if wiki.trail else "")
         self.out = Blocks()
         self.dropped: Counter[str] = Counter()
+        self.categories: list[str] = []
         self.found: list[tuple[int, int, Target]] = []
         self.open: list[tuple[int, Target | None]] = []
         """(offset, target) of each open link; the target is None if the link leads out of the
@@ -127,6 +128,8 @@ class Reader:
         target = None if _EXTERNAL.match(raw) else self.wiki.target(raw)
         if target and target.reason in VANISHING:
             self.dropped[target.reason] += 1
+            if target.reason == "category":
+                note_category(target.title, self.categories)
             return close + len("</a>")
         self.open.append((self.out.length, target))
         if target and close == inside:
@@ -154,6 +157,7 @@ class Reader:
             self.out.blocks,
             self.dropped,
         )
+        page.categories = self.categories
         for begin, close, target in self.found:
             anchor = page.text[begin:close]
             start = begin + len(anchor) - len(anchor.lstrip())

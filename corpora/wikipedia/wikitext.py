@@ -31,7 +31,15 @@ from corpora.wikipedia.markup import (
 )
 from corpora.wikipedia.structure import Simplifier
 from corpora.wikipedia.templates import TemplateTable
-from corpora.wikipedia.titles import VANISHING, Target, Wiki, decode, pipe_trick, wikis
+from corpora.wikipedia.titles import (
+    VANISHING,
+    Target,
+    Wiki,
+    decode,
+    note_category,
+    pipe_trick,
+    wikis,
+)
 
 _ITEMS = "*#:;"
 _RULE = re.compile(r"^-{4,}")
@@ -164,9 +172,9 @@ class Reader:
         marked = line
         if PLACE in line:
             line = unplaced(line)
-        kind = "p"
+        kind, level = "p", None
         if line[:1] in _STARTS:
-            kind, line = self.classify(line)
+            kind, line, level = self.classify(line)
         if "''" in line:
             line = without_quotes(line)
         if not line or (line[0] in "\x00\x01_" and _is_nothing(line)):
@@ -177,7 +185,7 @@ class Reader:
                 self.close()
                 self.note_transclusions(line)
             return
-        self.begin(kind, line)
+        self.begin(kind, line, level=level)
         line = _with_single_spaces(line)
         if PLACE in marked:
             self.with_places(line, marked)
@@ -202,25 +210,26 @@ class Reader:
         self.external = self.n_open = 0
         self.place(marked, line, steps, start=start)
 
-    def classify(self, line: str) -> tuple[str, str]:
-        """Return the kind of a line, by its first characters, and the line without them."""
+    def classify(self, line: str) -> tuple[str, str, int | None]:
+        """Return the kind of a line, by its first characters, the line without them, its level."""
         line = line.strip(" \t")
         first = line[:1]
         if first and first in _ITEMS:
-            return "item", line.lstrip(_ITEMS).lstrip(" \t")
+            return "item", line.lstrip(_ITEMS).lstrip(" \t"), None
         if first == "=":
-            return heading(line)
+            text, level = heading(line)
+            return "head" if level else "p", text, level
         if first == "\x03":
-            return "verse", _RULE.sub("", line[1:].lstrip(" :*"), count=1)
+            return "verse", _RULE.sub("", line[1:].lstrip(" :*"), count=1), None
         if line[:2] in _TABLE or (first in "|!" and (self.in_table or "||" in line)):
             if n := line.count("[["):
                 self.page.dropped["in_table"] += n
             self.in_table = True
             self.page.n_table_lines += 1
-            return "p", ""
-        return "p", _RULE.sub("", line, count=1)
+            return "p", "", None
+        return "p", _RULE.sub("", line, count=1), None
 
-    def begin(self, kind: str, line: str) -> None:
+    def begin(self, kind: str, line: str, *, level: int | None) -> None:
         """Continue a paragraph or verse with a line, or begin another block."""
         if self.out.start >= 0 and kind == self.out.kind:
             if kind == "p":
@@ -231,7 +240,7 @@ class Reader:
                 self.out.break_line()
                 return
         self.close()
-        self.out.open(kind)
+        self.out.open(kind, level)
 
     def continues(self, line: str) -> bool:
         """Tell whether Chinese or Japanese text continues with a line, without a space."""
@@ -373,9 +382,9 @@ class Reader:
         if name not in tags()["all"]:
             self.out.add(_with_single_spaces(MARKS.sub("", found[0])))
         elif not self.in_link and name in tags()["blocks"]:
-            block = self.out.kind
+            block, level = self.out.kind, self.out.level
             self.close()
-            self.out.open(block)
+            self.out.open(block, level)
 
     def tidy(self, line: str, position: int) -> int:
         """Remove a double space, or empty brackets, where something was dropped."""
@@ -422,7 +431,7 @@ class Reader:
         else:
             reason, title, section, label = self.wiki.target(raw)
             if reason in VANISHING:
-                self.page.dropped[reason] += 1
+                self.vanish(reason, title)
                 self.out.add(trail)
                 return
         shown = (label if anchor is None else anchor) + trail
@@ -442,6 +451,12 @@ class Reader:
             self.page.dropped[reason or "empty"] += 1
         if after:
             self.out.add(after)
+
+    def vanish(self, reason: str, title: str) -> None:
+        """Count a link that shows nothing; note the category that it names."""
+        self.page.dropped[reason] += 1
+        if reason == "category":
+            note_category(title, self.page.categories)
 
     def end_link(self, start: int, end: int, reason: str, *, title: str, section: str) -> None:
         """Add a link whose text was appended, or count why it is no mention."""
@@ -467,7 +482,7 @@ class Reader:
         trail = self._trail.match(line, end)
         end = trail.end() if trail else end
         if target.reason in VANISHING:
-            self.page.dropped[target.reason] += 1
+            self.vanish(target.reason, target.title)
             return end
         if not bar:
             anchor = raw.strip().lstrip(": ")

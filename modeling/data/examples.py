@@ -18,9 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from corpora.datasets.filling import filled
 from corpora.datasets.schemas import Schema
-from corpora.datasets.shards import Dataset, Shard, open_dataset
-from corpora.errors import CorpusError, DamagedDatasetError, ShardSchemaError
+from corpora.datasets.shards import Dataset, Shard, check_columns, open_dataset
+from corpora.errors import CorpusError, DamagedDatasetError
 from modeling.data.rng import hash64
 
 Split = Literal["train", "validation"]
@@ -164,13 +165,9 @@ def _batches(path: Path, schema: Schema) -> Iterator[pa.RecordBatch]:
     """Yield the record batches of a shard, memory-mapped; no byte is read ahead."""
     try:
         with pa.ipc.open_file(pa.BufferReader(_map(path))) as reader:
-            if reader.schema != schema.columns:
-                raise ShardSchemaError(
-                    f"{path}: its columns are not those of {schema.name} version "
-                    f"{schema.version}. Run again: {schema.made_by}."
-                )
+            check_columns(reader.schema, schema, path=path)
             for number in range(reader.num_record_batches):
-                yield reader.get_batch(number)
+                yield filled(reader.get_batch(number), schema.columns)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise CorpusError(f"{path}: not readable as an Arrow file ({error}).") from error
 

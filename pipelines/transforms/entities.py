@@ -33,7 +33,7 @@ from corpora.entities.counts import (
     partitions_of,
 )
 from corpora.entities.equivalents import read_equivalents
-from corpora.entities.vocabulary import OF_EARLIER, read_vocab
+from corpora.entities.vocabulary import read_vocab
 from corpora.matching.form_table import FormTable, build_form_table
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_rows
@@ -185,7 +185,7 @@ class AssignIds(PerUnit[pa.Table, Rows | Counts]):
     def process(self, chosen: pa.Table) -> Iterator[Rows | Counts]:
         """Assign the ids."""
         paths = [file.check() for file in self.previous]
-        previous = read_vocab(paths, columns=OF_EARLIER) if paths else None
+        previous = read_vocab(paths) if paths else None
         rows = assign_ids(chosen, previous, compact=self.compact)
         yield from Rows.each("chosen", rows.to_batches(max_chunksize=ROWS_AT_ONCE))
         yield Counts({"entities.ids": len(rows)})

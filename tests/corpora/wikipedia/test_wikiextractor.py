@@ -71,7 +71,7 @@ def test_link_keeps_its_text_if_its_title_has_a_colon():
 def test_items_of_lists_and_heads_are_blocks():
     page = read("Before.\n== A head ==\n* [[one]]\n** two\n; term : more\nAfter.")
 
-    blocks = [(page.text[start:end], kind) for start, end, kind in page.blocks]
+    blocks = [(page.text[start:end], kind) for start, end, kind, _ in page.blocks]
     assert blocks == [
         ("Before.", "p"),
         ("A head", "head"),

@@ -42,6 +42,8 @@ def test_wikitext_becomes_what_was_written_by_hand(case):
     assert {reason: n for reason, n in page.dropped.items() if n} == case.get("dropped", {})
     for key, value in {
         "kinds": [block.kind for block in page.blocks],
+        "levels": [block.level or 0 for block in page.blocks],
+        "categories": page.categories,
         "holes": page.holes,
         "templates": dict(page.templates),
     }.items():
