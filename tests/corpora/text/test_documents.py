@@ -60,7 +60,7 @@ def test_a_title_is_a_heading_only_where_the_text_begins_with_it():
     found, _, _ = rows(both)
 
     assert [[p["kind"] for p in row["paragraphs"]] for row in found] == [["head", "p"], ["p"]]
-    assert found[0]["paragraphs"][0] == {"start": 2, "end": 8, "kind": "head"}
+    assert found[0]["paragraphs"][0] == {"start": 2, "end": 8, "kind": "head", "level": None}
 
 
 def test_only_plain_text_is_looked_at_for_hard_wraps():
