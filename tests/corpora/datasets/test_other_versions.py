@@ -48,7 +48,7 @@ def test_what_is_named_for_data_of_an_earlier_version_makes_it():
 
 @pytest.fixture
 def earlier(tmp_path):
-    """Documents of the first version: without categories, and levels of headings."""
+    """Write documents of the first version: without categories, and levels of headings."""
     paragraphs = (Paragraph(0, 4, "head"), Paragraph(5, 9))
     rows = [document_to_row(document(n, paragraphs=paragraphs)) for n in range(3)]
     folder = write_rows(tmp_path / "earlier", "documents", rows)
