@@ -56,6 +56,7 @@ def test_rendered_pages_become_documents(tmp_path):
         "Stein",
         "Die Fläche ist A. Ein Satz auf dansk.",
     ]
+    assert [p.level for p in windmill.paragraphs if p.kind == "head"] == [2]
     assert [paragraph.kind for paragraph in windmill.paragraphs] == (
         ["caption", "p", "head", "item", "item", "item", "p"]
     )

@@ -20,7 +20,7 @@ from corpora.wikipedia.html.side_blocks import SideBlocks
 from corpora.wikipedia.inline_text import SCRIPTS, symbol_of
 from corpora.wikipedia.ledger import count_words
 from corpora.wikipedia.templates import TemplateTable
-from corpora.wikipedia.titles import Target, Wiki
+from corpora.wikipedia.titles import Target, Wiki, note_category
 from corpora.wikipedia.wikiextractor import ExtractorError
 
 MAX_DEPTH = 250
@@ -90,6 +90,7 @@ class Reader:
         """Begin a page, or a part of one; ``side`` collects the blocks to keep."""
         self.wiki, self.title, self.side = wiki, title, side
         self.page, self.out, self.kind = PageText(), Blocks(), "p"
+        self.level: int | None = None
         self.targets: dict[str, Target | None] = {}
         """The pages that addresses lead to: links and their counts ask twice."""
 
@@ -101,6 +102,9 @@ class Reader:
             self.out.close()
             anchors = map(self.target, (anchor.attributes for anchor in content.css("a")))
             page.n_links = sum(target is not None for target in anchors)
+            for link in content.css('link[rel~="mw:PageProp/Category"]'):
+                address = (link.attributes.get("href") or "").removeprefix("./")
+                note_category(self.wiki.title(unquote(address.partition("#")[0])), page.categories)
             page.n_errors = sum(map(_is_shown_error, content.css(".error")))
         page.text, page.blocks = "".join(self.out.parts), self.out.blocks
         page.simplified = page.text
@@ -136,7 +140,7 @@ class Reader:
         if self.out.start < 0:
             if not text or text.isspace():
                 return
-            self.out.open(self.kind)
+            self.out.open(self.kind, self.level)
         if "\n" in text:
             text = _LINE_END.sub(_joined, text)
         self.out.add(_SPACES.sub(" ", text).replace("\u00ad", ""))
@@ -164,14 +168,16 @@ class Reader:
         if tag == "figcaption" and not _is_shown(node.parent):
             self.leave_out(node, "hidden")
             return
-        around = self.kind
+        around, level = self.kind, self.level
         names = (attributes.get("class") or "").split()
         of_class = (_KINDS_OF_CLASSES[name] for name in names if name in _KINDS_OF_CLASSES)
         self.kind = next(of_class, _KINDS.get(tag, around))
+        inherited = level if self.kind == "head" else None
+        self.level = int(tag[1]) if _KINDS.get(tag) == "head" else inherited
         self.out.close()
         self.children(node, depth)
         self.out.close()
-        self.kind = around
+        self.kind, self.level = around, level
 
     def special(self, node: LexborNode, tag: str, attributes: Attributes) -> bool:
         """Read an element whose text is not what stands in it; tells whether it is one."""
