@@ -61,7 +61,7 @@ class Options(CommonOptions):
         "auto, by the first document)",
     )
     max_length: int = option(
-        4, help="length of the longest candidate in symbols (default: 4)", at_least=2
+        8, help="length of the longest candidate in symbols (default: 8)", at_least=2
     )
     min_count: int = option(
         5, help="leave out candidates that occur fewer than N times (default: 5)", at_least=2
@@ -290,6 +290,7 @@ def score(units: PCollection, settings: Settings, run: Run) -> PCollection:
         | ScoreStrings(folder=run.folder, mi=settings.mi, score=settings.score)
         | MarkStrings(
             folder=run.folder,
+            symbols=settings.symbols,
             known=named(KNOWN, run.auxiliary),
             names=named(NAMES, run.auxiliary),
             in_both_scripts=settings.in_both_scripts,

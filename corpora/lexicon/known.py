@@ -46,9 +46,9 @@ def read_known(path: Path) -> pa.Table:
     """Read a word from each line; raise ``CorpusError`` where the file is not UTF-8.
 
     The word is what stands before a tab, or before a number (jieba: word, frequency, tag), or the
-    whole line. Returns the columns ``word, ratio``, each word once. A word is a name in texts where
-    its count, divided by the number of symbols, is at least ``ratio``. The ratio depends on
-    frequency and tag; it is infinity for a word without a frequency or a tag of a name or noun.
+    whole line. Returns rows of ``KNOWN``, each word once. A word is a name in texts where its
+    count, divided by the number of symbols, is at least ``ratio``. The ratio depends on frequency
+    and tag; it is infinity for a word without a frequency or a tag of a name or noun.
     """
     try:
         lines = path.read_text("utf-8-sig").split("\n")
@@ -56,17 +56,20 @@ def read_known(path: Path) -> pa.Table:
         raise CorpusError(f"{path}: not UTF-8 ({error}). Convert it.") from error
     read = [_read_line(line) for line in lines]
     n_symbols = sum(n * len(word) for word, n, _ in read)
-    ratios = {
-        word: n * _TIMES.get(tag[:2], _TIMES.get(tag[:1], np.inf)) / n_symbols if n else np.inf
+    rows = {
+        word: (n * _TIMES.get(tag[:2], _TIMES.get(tag[:1], np.inf)) / n_symbols if n else np.inf,
+               n, tag)
         for word, n, tag in sorted(read, reverse=True)
         if word
-    }
-    words = pa.array([*ratios], pa.string())  # typed, for there may be none
-    return pa.table({"word": words, "ratio": pa.array(ratios.values(), pa.float64())})
+    }  # fmt: skip
+    ratios, times, tags = zip(*rows.values(), strict=True) if rows else ((), (), ())
+    return pa.table([[*rows], ratios, times, tags], schema=KNOWN)
 
 
-NOTHING_KNOWN = pa.table({"word": pa.array([], pa.string()), "ratio": pa.array([], pa.float64())})
-"""The result of ``read_known`` for an empty list."""
+KNOWN = pa.schema(
+    {"word": pa.string(), "ratio": pa.float64(), "times": pa.int64(), "tag": pa.string()}
+)
+"""The columns of known words: ``times`` and ``tag`` are 0 and empty where a list has none."""
 _TIMES = dict.fromkeys(NAME_TAGS, NAME_TIMES) | {"n": NOUN_TIMES}
 
 
@@ -111,14 +114,20 @@ def in_both_scripts(words: pa.Table) -> pa.Table:
     tables = [words]
     for name in _OPENCC:
         spelled = pa.array(OpenCC(name).convert(lines).split("\n")[:-1], pa.string())
-        tables.append(pa.table([spelled, words.column("ratio")], schema=words.schema))
+        tables.append(words.set_column(0, "word", spelled))
     every = pa.concat_tables(tables).group_by("word", use_threads=False)
-    return every.aggregate([("ratio", "min")]).rename_columns(["word", "ratio"])
+    sums = every.aggregate([("ratio", "min"), ("times", "max"), ("tag", "first")])
+    return sums.rename_columns(KNOWN.names).cast(KNOWN)
 
 
 @cache
-def function_words() -> pa.Array:
-    """Return the function words of all languages (``functions.toml``), also capitalized."""
+def function_words(*, has_letters: bool = True) -> pa.Array:
+    """Return the function words of all languages (``functions.toml``), also capitalized.
+
+    Without ``has_letters``, none is a single Latin letter, which is a part of a name in Chinese
+    (A股).
+    """
     table = tomllib.loads((files("corpora.lexicon") / "functions.toml").read_text("utf-8"))
     words = {word for words in table.values() for word in words.split()}
+    words = {word for word in words if has_letters or len(word) > 1 or word.upper() == word.lower()}
     return pa.array(sorted(words | {word.capitalize() for word in words}), pa.string())

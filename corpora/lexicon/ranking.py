@@ -16,12 +16,13 @@ from corpora.datasets.shards import read_batches
 from corpora.lexicon import MARKS
 from corpora.lexicon.counting import Flags, Floats
 from corpora.lexicon.known import function_words
-from corpora.lexicon.scores import Ratios, information_at_cuts
-from corpora.lexicon.streams import DOTS, TSHEG, Ints, is_tibetan, is_unspaced
+from corpora.lexicon.phrases import Phrases
+from corpora.lexicon.scores import Ratios, ties_at_cuts, ties_of
+from corpora.lexicon.streams import DOTS, TSHEG, Ints, Kind, is_tibetan, is_unspaced
 from corpora.lexicon.tables import CHUNK, Strings, Vocabulary
 from corpora.matching.arrays import run_begins
 
-FLAGS = ("known", "inner", "compound", "function", "low", "name")
+FLAGS = ("known", "inner", "compound", "function", "low", "name", "phrase")
 """The flags of candidates; the bit of each flag is its index here.
 
 - ``known``: a known word.
@@ -29,20 +30,22 @@ FLAGS = ("known", "inner", "compound", "function", "low", "name")
   or with a dot at an end.
 - ``compound``: can be cut in two so that each part is a function word, a known word, a name, a
   compound, or a candidate with a higher score; or so that one part is such, and the other a single
-  symbol that is hardly associated with it (below ``LOOSE``). Two known words of several symbols
-  that are firmly associated (``FIRM``) are no compound.
+  symbol that is hardly tied to it (below ``LOOSE``). Two parts of several symbols that are firmly
+  tied (``FIRM``) are no compound.
 - ``function``: begins or ends with a function word.
 - ``low``: ranked, but not in the best fraction.
+- ``phrase``: a piece of sentences rather than one name or term, as ``phrases.py`` says; only
+  candidates that no other flag but ``known`` and ``name`` excludes are judged.
 - ``name``: on a list of names, and then with no other flag but ``low``; or a known word that is a
   name or a noun in the dictionary, and much more frequent in the texts than in general.
 """
 DEMOTION = 0.5
 """The factor by which a score is multiplied, once for each flag that demotes."""
-LOOSE = 6.0
-"""The mutual information in bits below which a single symbol and the part before or after it are a
-compound (张小凡 and 身)."""
-FIRM = 10.0
-"""The mutual information in bits from which on two known words are a name (南海 and 观音)."""
+LOOSE = 0.4
+"""The tie below which a single symbol and the part before or after it are a compound (张小凡 and
+身). A tie is mutual information as a ratio of what it would be if the parts stood nowhere else."""
+FIRM = 0.65
+"""The tie from which on two parts are a name or a term (南海 and 观音, 动物 and 防疫法)."""
 SUFFIXES = ("儿", "兒")
 """Function words that may also end names (田灵儿)."""
 BOUND = 0.9
@@ -90,7 +93,7 @@ class Forms:
 
 
 def mark(
-    strings: Strings, vocabulary: Vocabulary, *, known: pa.Table, names: pa.Table
+    strings: Strings, vocabulary: Vocabulary, *, kind: Kind, known: pa.Table, names: pa.Table
 ) -> dict[str, int]:
     """Fill in the flags that do not depend on ranks; return how many candidates have each.
 
@@ -99,7 +102,8 @@ def mark(
     forms = Forms(strings, vocabulary)
     known_words, listed = (words.column("word").combine_chunks() for words in (known, names))
     least = np.append(np.asarray(known.column("ratio")), np.inf)
-    is_function = _symbols_among(vocabulary, function_words())
+    is_function = _symbols_among(vocabulary, function_words(has_letters=kind == "words"))
+    phrases = Phrases(known)
     suffixes = _symbols_among(vocabulary, pa.array(SUFFIXES))
     is_dot = _symbols_among(vocabulary, pa.array([*DOTS]))
     ratios = Ratios.of_totals(strings, vocabulary.totals)
@@ -123,6 +127,15 @@ def mark(
         }
         is_marked = {name: flag & ~is_listed for name, flag in is_marked.items()}
         is_marked["name"] = is_listed | (fractions >= least[places])
+        is_judged = np.flatnonzero(
+            ~is_listed
+            & (is_marked["name"] | ~is_marked["known"])
+            & ~(is_marked["inner"] | is_marked["function"] | is_marked["compound"])
+        )
+        judged = spelled.take(pa.array(is_judged)).to_pylist()
+        ties = ties_of(ratios, rows[is_judged], length=length)
+        is_marked["phrase"] = np.zeros(len(rows), np.bool_)
+        is_marked["phrase"][is_judged] = phrases.among(judged, ties)
         flags = sum(flag.astype(np.uint8) * bits([name]) for name, flag in is_marked.items())
         strings["flags"][rows] = flags
         for name, flag in is_marked.items():
@@ -153,7 +166,7 @@ def _are_compounds(
     No string is cut at a dot.
     """
     length, strings = len(symbols), ratios.strings
-    information = information_at_cuts(ratios, rows, length=length)
+    ties = ties_at_cuts(ratios, rows, length=length)
     scores = np.asarray(strings["score"][rows])
     heads, tails = strings.heads(rows, length=length), strings.tails(rows, length=length)
     first, last = is_function[symbols[0]], is_function[symbols[-1]]
@@ -163,16 +176,11 @@ def _are_compounds(
         after = last if cut == length - 1 else _are_parts(strings, tails[length - cut], scores)
         is_found = before & after
         if length > 2 and cut in {1, length - 1}:
-            is_found |= (after if cut == 1 else before) & (information[cut - 1] < LOOSE)
+            is_found |= (after if cut == 1 else before) & (ties[cut - 1] < LOOSE)
         elif 1 < cut < length - 1:
-            are_known = _are_known(strings, heads[cut]) & _are_known(strings, tails[length - cut])
-            is_found &= ~(are_known & (information[cut - 1] >= FIRM))
+            is_found &= ties[cut - 1] < FIRM
         found |= is_found & ~(is_dot[symbols[cut - 1]] | is_dot[symbols[cut]])
     return found
-
-
-def _are_known(strings: Strings, rows: Ints) -> Flags:
-    return np.asarray((strings["flags"][rows] & bits(["known"])) != 0)
 
 
 def _are_parts(strings: Strings, rows: Ints, scores: Floats) -> Flags:

@@ -69,6 +69,25 @@ def information_at_cuts(ratios: Ratios, rows: Ints, *, length: int) -> list[Floa
     ]
 
 
+def ties_at_cuts(ratios: Ratios, rows: Ints, *, length: int) -> list[Floats]:
+    """Return the mutual information at each cut as a ratio of the most that it can be.
+
+    That is the information of the string itself: none of its parts stands elsewhere.
+    """
+    most = _most(ratios, rows, length=length)
+    return [part / most for part in information_at_cuts(ratios, rows, length=length)]
+
+
+def ties_of(ratios: Ratios, rows: Ints, *, length: int) -> Floats:
+    """Return the column ``mi`` as a ratio of the most that it can be."""
+    return np.asarray(ratios.strings["mi"][rows] / _most(ratios, rows, length=length))
+
+
+def _most(ratios: Ratios, rows: Ints, *, length: int) -> Floats:
+    scopes = ratios.strings.scopes(rows, length=length)
+    return np.asarray(np.maximum(-ratios.of(rows, scopes, length=length), 1e-9))
+
+
 def _weakest(ratios: Ratios, rows: Ints, length: int) -> Floats:
     """Return the mutual information of the two parts of a string where it is weakest."""
     return np.asarray(np.minimum.reduce(information_at_cuts(ratios, rows, length=length)))

@@ -38,7 +38,7 @@ class WordFilter:
 
 
 ALL = WordFilter()
-TAGGER = WordFilter(without=("compound", "function"), max_rank=2000)
+TAGGER = WordFilter(without=("compound", "function", "phrase"), max_rank=1000)
 """The words for taggers and matching: names rather than phrases with names in them."""
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from corpora.document import Rejected
 from corpora.lexicon.counting import Windows
-from corpora.lexicon.known import NOTHING_KNOWN, in_both_scripts, read_known
+from corpora.lexicon.known import KNOWN, in_both_scripts, read_known
 from corpora.lexicon.ranking import Forms, RankedRows, lexicon_rows, mark, rank, read_ranks
 from corpora.lexicon.scores import fill_scores
 from corpora.lexicon.stages import (
@@ -203,6 +203,7 @@ class MarkStrings(Merge[Counts]):
     word may also stand at the beginning.
     """
 
+    symbols: Kind
     known: Sequence[InputFile] = ()
     """A list of known words, or none."""
     names: Sequence[InputFile] = ()
@@ -214,13 +215,13 @@ class MarkStrings(Merge[Counts]):
         """Mark all strings; raises ``InputChangedError`` where a list has changed."""
         strings, vocabulary = _strings(self.folder, mode="r+"), _vocabulary(self.folder)
         known, names = self._words(self.known), self._words(self.names)
-        yield Counts(mark(strings, vocabulary, known=known, names=names))
+        yield Counts(mark(strings, vocabulary, kind=self.symbols, known=known, names=names))
 
     def _words(self, files: Sequence[InputFile]) -> pa.Table:
         tables = [read_known(file.check()) for file in files]
         if self.in_both_scripts:
             tables = [in_both_scripts(words) for words in tables]
-        return pa.concat_tables([NOTHING_KNOWN, *tables])
+        return pa.concat_tables([KNOWN.empty_table(), *tables])
 
 
 class RankStrings(Merge[Rows | Counts]):
