@@ -82,7 +82,7 @@ class Options(CommonOptions):
     words: Literal["all", "tagger"] = option(
         "all",
         help="for a lexicon: match all words, or likely names: --without-flags compound function "
-        "--max-rank 2000 (default: all)",
+        "phrase --max-rank 1000 --variants same (default: all)",
     )
     without_flags: tuple[str, ...] | None = option(
         None,
@@ -102,6 +102,11 @@ class Options(CommonOptions):
         None,
         metavar="SCORE",
         help="for a lexicon: leave out words with a lower score (default: none)",
+    )
+    variants: Literal["auto", "same", "distinct"] = option(
+        "auto",
+        help="take both Chinese scripts, full and half width, and the dots of names for the same, "
+        "or not (default: same with --words tagger)",
     )
     origin: Literal["lexicon", "title_match"] = option(
         "lexicon", help="origin that the added mentions get (default: lexicon)"
@@ -126,6 +131,7 @@ class Settings(Options):
 
 def plan(options: Options) -> Plan:
     """Plan a unit for each shard; a stage of one unit chooses among the forms before."""
+    from corpora.matching.variants import check_variants
     from corpora.runs.dataset_inputs import find_documents
 
     check_tag(options.lang)
@@ -138,7 +144,13 @@ def plan(options: Options) -> Plan:
     forms = _forms_files(options.forms)
     words, column = _lexicon_of(options, is_gated=is_gated)
     lang = options.lang or _language_of(files)
-    settings = Settings(**vars(options) | {"lang": lang}, chosen=words, group_column=column)
+    variants = options.variants
+    if variants == "auto":
+        variants = "same" if options.words == "tagger" else "distinct"
+    if variants == "same":
+        check_variants(lang)
+    found = {"lang": lang, "variants": variants}
+    settings = Settings(**vars(options) | found, chosen=words, group_column=column)
     return Plan(
         pipeline="augment_mentions",
         datasets=DATASETS,
@@ -146,7 +158,7 @@ def plan(options: Options) -> Plan:
             "gate": values_in(options, "min_precision", "only_remove") if is_gated else None,
             "lexicon": words and {"of": column, "words": asdict(words)},
             **values_in(options, "overlap", "right"),
-            **values_in(settings, "origin", "lang", "limit", "exclude"),
+            **values_in(settings, "variants", "origin", "lang", "limit", "exclude"),
         },
         units=unit_for_each(files),
         auxiliary=forms,
@@ -345,6 +357,7 @@ def _matching(settings: Settings) -> "Matching":
         right=settings.right,
         ignore_case=settings.policy == "all",
         overlap=settings.overlap,
+        are_variants_same=settings.variants == "same",
     )
 
 

@@ -341,7 +341,7 @@ next_steps = said("""\
 made  {output} (dataset); {output}/lexicon.tsv: the words, without what was dropped
 read  {output}/report.html: scores, and the best words in context
 next  python -m corpora.shards verify {output}
-      python -m pipelines.augment_mentions --forms {output} --input …
+      python -m pipelines.augment_mentions --forms {output} --words tagger --input …
 """)
 
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_shards
+from corpora.matching.form_dictionary import BLOCKS
 
 SPACE = "lexicon"
 """The prefix of the entity of a word that belongs to no group: ``lexicon:FORM``."""
@@ -51,23 +52,45 @@ def is_word(batch: pa.RecordBatch, *, without: Iterable[str] = ()) -> pa.Array:
     return pa.array(found)
 
 
-def read_words(shards: Iterable[Path], words: WordFilter = ALL) -> pa.Table:
-    """Read ``form, group`` of the words that pass, group by group, the best first."""
-    tables = [pa.table({name: pa.array([], pa.string()) for name in _COLUMNS[:2]})]
+def read_words(
+    shards: Iterable[Path], words: WordFilter = ALL, *, with_known: bool = False
+) -> pa.Table:
+    """Read ``form, group, blocks`` of the words that pass, group by group, the best first.
+
+    ``with_known``: and of the known words that do not, which block.
+    """
+    names = (*_COLUMNS[:2], "blocks")
+    schema = pa.schema([*((name, pa.string()) for name in names[:2]), (names[2], pa.bool_())])
+    tables = [schema.empty_table()]
     for batch in read_shards(shards, SCHEMAS["lexicon"], columns=_COLUMNS):
-        chosen = batch.filter(words.chooses(batch)).select(_COLUMNS[:2])
-        tables.append(pa.Table.from_batches([chosen]).cast(tables[0].schema))
+        is_chosen = words.chooses(batch)
+        with_blocks = batch.select(_COLUMNS[:2]).append_column("blocks", pc.invert(is_chosen))
+        is_kept = pc.or_(is_chosen, _has(batch, "known")) if with_known else is_chosen
+        kept = with_blocks.filter(is_kept)
+        tables.append(pa.Table.from_batches([kept]).cast(schema))
     return pa.concat_tables(tables).combine_chunks()
 
 
+def _has(batch: pa.RecordBatch, flag: str) -> pa.Array:
+    """Tell which candidates have a flag."""
+    flags = batch.column("flags")
+    found = np.zeros(len(batch), np.bool_)
+    found[np.asarray(pc.list_parent_indices(flags).filter(pc.equal(flags.flatten(), flag)))] = True
+    return pa.array(found)
+
+
 def chosen_words(words: pa.Table, *, is_grouped: bool) -> pa.Table:
-    """Make rows of ``chosen_forms``: entities are ``GROUP:FORM``, or ``lexicon:FORM`` once each."""
-    forms, groups = (words.column(name).combine_chunks() for name in ("form", "group"))
-    if is_grouped:
-        entities = pc.binary_join_element_wise(groups, forms, ":")
-    else:
-        forms = pc.unique(forms)
-        entities = pc.binary_join_element_wise(SPACE, forms, ":")
+    """Make rows of ``chosen_forms``: entities are ``GROUP:FORM``, or ``lexicon:FORM`` once each.
+
+    Words that only block have none of these. Of one form for all, the word counts.
+    """
+    if not is_grouped:
+        words = words.group_by("form", use_threads=False).aggregate([("blocks", "min")])
+        words = words.rename_columns(["form", "blocks"])
+    forms, blocks = (words.column(name).combine_chunks() for name in ("form", "blocks"))
+    prefix = words.column("group").combine_chunks() if is_grouped else SPACE
+    entities = pc.binary_join_element_wise(prefix, forms, ":")
+    entities = pc.if_else(blocks, BLOCKS, entities)
     schema = SCHEMAS["chosen_forms"].columns
     return pa.table([forms, entities, pa.nulls(len(forms), pa.float32())], schema=schema)
 

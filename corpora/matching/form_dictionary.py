@@ -28,11 +28,14 @@ from corpora.matching.arrays import Numbers, run_begins
 from corpora.matching.composition import composed, find_composed
 from corpora.matching.form_table import FormTable, Overlap, build_form_table
 from corpora.matching.surface_forms import Right, fold
+from corpora.matching.variants import as_one
 
 Floats = npt.NDArray[np.float64]
 
 CHOSEN = SCHEMAS["chosen_forms"].columns
 COUNTS = SCHEMAS["form_counts"].columns
+BLOCKS = ""
+"""In place of the entity of a form that is no mention, and keeps others from being any."""
 MEANINGS = pa.schema(
     [
         pa.field("form", pa.string(), nullable=False),
@@ -59,6 +62,17 @@ class Matching:
     right: Right = "word"
     ignore_case: bool = True
     overlap: Overlap = "leftmost_longest"
+    are_variants_same: bool = False
+    """Whether both Chinese scripts, all widths and the dots of names are the same."""
+
+    def comparable(self, forms: pa.StringArray) -> list[str]:
+        """Return forms as they are in the table, and texts where they are matched."""
+        found = comparable(forms, ignore_case=self.ignore_case, lang=self.lang).to_pylist()
+        return [self.text(form) for form in found]
+
+    def text(self, text: str) -> str:
+        """Return a text of the same length in which spellings of one form are the same."""
+        return as_one(text, lang=self.lang) if self.are_variants_same else text
 
 
 def read_meanings(vocab: Iterable[Path]) -> pa.Table:
@@ -289,15 +303,13 @@ class FormDictionary:
     ) -> None:
         self._batches = chosen.select(["entity", "score"]).to_batches()
         self._begins = np.cumsum([0, *map(len, self._batches)])
-        lang, ignore_case = matching.lang, matching.ignore_case
         if table is None:
-            columns = chosen.column("form").chunks
-            compared = (comparable(c, ignore_case=ignore_case, lang=lang) for c in columns)
-            table = FormTable(forms=(forms.to_pylist() for forms in compared))
-        self._find = partial(
+            table = FormTable(forms=map(matching.comparable, chosen.column("form").chunks))
+        self._matching = matching
+        self._find_in = partial(
             table.find,
-            lang=lang,
-            ignore_case=ignore_case,
+            lang=matching.lang,
+            ignore_case=matching.ignore_case,
             right=matching.right,
             overlap=matching.overlap,
             groups=(group,),
@@ -318,8 +330,11 @@ class FormDictionary:
         starts, ends, forms = find_composed(self._find, "\n".join(texts), taken)
         if not len(forms):
             return batch, 0
-        documents = np.searchsorted(begins, starts, side="right") - 1
         chosen = self._take(forms)
+        is_mention = pc.fill_null(pc.not_equal(chosen.column("entity"), BLOCKS), fill_value=True)
+        chosen, kept = chosen.filter(is_mention), np.flatnonzero(is_mention)
+        starts, ends, forms = starts[kept], ends[kept], forms[kept]
+        documents = np.searchsorted(begins, starts, side="right") - 1
         added = mention_array(
             (starts - begins[documents]).astype(np.int32),
             (ends - begins[documents]).astype(np.int32),
@@ -329,6 +344,11 @@ class FormDictionary:
         added = with_field(added, "score", chosen.column("score"))
         merged = mentions.merged(documents.astype(np.int32), added)
         return with_mentions(batch, merged), len(forms)
+
+    def _find(
+        self, text: str, starts: npt.NDArray[np.integer], ends: npt.NDArray[np.integer]
+    ) -> tuple[Numbers, Numbers, Numbers]:
+        return self._find_in(self._matching.text(text), starts, ends)
 
     def _take(self, forms: Numbers) -> pa.RecordBatch:
         """Return the entities and scores of some forms.
@@ -391,6 +411,4 @@ def build_table(folder: Path, chosen: Path, groups: Path, *, matching: Matching)
     ]
     batches = read_batches(chosen, SCHEMAS["chosen_forms"], columns=("form",))
     columns = (batch.column("form") for batch in batches)
-    ignore_case, lang = matching.ignore_case, matching.lang
-    compared = (comparable(forms, ignore_case=ignore_case, lang=lang) for forms in columns)
-    build_form_table(folder, (forms.to_pylist() for forms in compared), groups=ends)
+    build_form_table(folder, map(matching.comparable, columns), groups=ends)

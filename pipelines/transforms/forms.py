@@ -4,11 +4,13 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from corpora.datasets.columns import Mentions, batch_of
 from corpora.document import Origin, Rejected
 from corpora.lexicon.words import ALL, WordFilter, chosen_words, group_ends, read_words
 from corpora.matching.form_dictionary import (
+    BLOCKS,
     FormsByGroup,
     Matching,
     build_table,
@@ -57,8 +59,9 @@ class ReadFormLines(ReadUnits[pa.Table]):
 class ReadWords(ReadUnits[pa.Table]):
     """Read the words of a lexicon, group by group.
 
-    ``PCollection[Unit]`` -> ``PCollection[InUnit[pa.Table]]``: one table with the columns ``form``
-    and ``group``, for the only unit. Words that the filter ``words`` does not choose are left out.
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[pa.Table]]``: one table with the columns ``form``,
+    ``group`` and ``blocks``, for the only unit. Of words that the filter ``words`` does not choose,
+    those that are known block.
     """
 
     shards: Sequence[InputFile]
@@ -67,7 +70,8 @@ class ReadWords(ReadUnits[pa.Table]):
 
     def read(self, unit: Unit) -> Iterator[pa.Table]:  # noqa: ARG002 - it has no input of its own
         """Read all shards."""
-        yield read_words((file.check() for file in self.shards), self.words)
+        shards = (file.check() for file in self.shards)
+        yield read_words(shards, self.words, with_known=True)
 
 
 class ChooseForms(PerUnit[pa.Table, Rows | Counts]):
@@ -105,7 +109,8 @@ class ChooseWords(PerUnit[pa.Table, Rows | Counts]):
         if self.is_grouped:
             columns = [*zip(*group_ends(words), strict=True)] or [(), ()]
             yield Rows("groups", batch_of("chosen_groups", columns))
-        yield Counts({"forms.kept": len(chosen)})
+        n_blocking = pc.sum(pc.equal(chosen.column("entity"), BLOCKS)).as_py() or 0
+        yield Counts({"forms.kept": len(chosen) - n_blocking, "forms.blocking": n_blocking})
 
 
 def _chosen_rows(chosen: pa.Table) -> Iterator[Rows]:

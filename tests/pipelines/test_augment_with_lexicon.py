@@ -1,5 +1,6 @@
 """Documents and a lexicon to documents with the words of the lexicon."""
 
+import re
 import shutil
 
 import pytest
@@ -224,3 +225,33 @@ def test_the_cover_of_a_text_has_the_largest_sum_of_squares(forms, text, piece):
     matches = [*zip(*(column.tolist() for column in found), strict=True)]
     assert sum((end - start) ** 2 for start, end, _ in matches) == best[0]
     assert all(text[start:end] == forms[form] for start, end, form in matches)
+
+
+def test_known_words_block_what_lies_in_them_and_are_no_mentions(tmp_path):
+    text = "国人去，国人来！中国人多？中国人少；国人笑：中国人去，国人多，中国人来，国人少。"
+    made = [Document(id="a", group="a", source="t", text=text, lang="zh")]
+    write_dataset(tmp_path / "documents", made)
+    (tmp_path / "known.txt").write_text("中国\n", "utf-8")
+    arguments = ["--input", str(tmp_path / "documents"), "--output", str(tmp_path / "lexicon")]
+    options = ["--known", str(tmp_path / "known.txt"), "--min-count", "4", "--drop", "known"]
+    assert documents_to_lexicon.main([*arguments, *options, "--top", "1"]) == 0
+
+    assert run(tmp_path, tmp_path / "out", "lexicon", "--min-score", "0.1") == 0
+
+    [document] = open_dataset(tmp_path / "out", "documents").records()
+    matched = [m.start for m in document.mentions if text[m.start : m.end] == "国人"]
+    assert matched == [m.start() for m in re.finditer("(?<!中)国人", text)]
+    assert "中国" not in {text[m.start : m.end] for m in document.mentions}
+
+
+def test_words_for_a_tagger_are_found_in_all_spellings(flagged, tmp_path):
+    pytest.importorskip("opencc")
+    made = [Document(id="b", group="a", source="t", text="雲長見玄德。", lang="zh")]
+    write_dataset(tmp_path / "documents", made)
+    shutil.copytree(flagged / "lexicon", tmp_path / "lexicon")
+
+    assert run(tmp_path, tmp_path / "same", "lexicon", "--variants", "same") == 0
+    assert run(tmp_path, tmp_path / "distinct", "lexicon") == 0
+
+    assert found(tmp_path / "same")["a"] >= {("a:云长", "lexicon"), ("a:玄德", "lexicon")}
+    assert ("a:云长", "lexicon") not in found(tmp_path / "distinct")["a"]

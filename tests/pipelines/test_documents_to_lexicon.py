@@ -80,7 +80,7 @@ def test_marks_stay_with_their_letter_and_counts_are_exact(tmp_path_factory, tex
 
     output = build(folder / "out", dataset, per="all", min_count=2, symbols="characters")
 
-    assert_same(rows_of(output), naive(scopes, longest=4, min_count=2), "adjacent")
+    assert_same(rows_of(output), naive(scopes, longest=8, min_count=2), "adjacent")
 
 
 def test_names_of_a_script_with_marks_and_spaces_are_whole_words(tmp_path):
@@ -103,7 +103,7 @@ def test_multi_word_names_are_found_in_german(tmp_path):
     rows = rows_of(build(tmp_path / "out", dataset, min_count=3, per="all", mi="weakest"))
 
     scopes = by_scope(made, "all", lambda d: word_segments(d.text, "de"))
-    assert_same(rows, naive(scopes, longest=4, min_count=3, separator=" "), "weakest")
+    assert_same(rows, naive(scopes, longest=8, min_count=3, separator=" "), "weakest")
     assert rows[0]["form"] in {"Bad Doberan", "Herr von Treuenfels"}
 
 
@@ -189,4 +189,4 @@ def test_the_lexicon_of_real_text_is_that_of_a_dictionary(realdata, tmp_path):
     rows = rows_of(build(tmp_path / "out", dataset))
 
     scopes = by_scope(made, "group", lambda d: character_segments(d.text))
-    assert_same(rows, naive(scopes, longest=4, min_count=5), "adjacent")
+    assert_same(rows, naive(scopes, longest=8, min_count=5), "adjacent")

@@ -48,8 +48,8 @@ def test_scores_follow_their_formulas_and_rank(story, tmp_path, score, formula):
 
 
 def ratios_of(text):
-    """Return the ratio of each string of 1 to 4 characters among all of its length."""
-    counts = {n: Counter() for n in range(1, 5)}
+    """Return the ratio of each string of 1 to 8 characters among all of its length."""
+    counts = {n: Counter() for n in range(1, 9)}
     symbols = character_segments(text)
     for start in range(len(symbols)):
         for n, counted in counts.items():
@@ -81,10 +81,10 @@ def test_compounds_are_made_of_function_words_known_ones_and_better_candidates(s
 
     def are_parts(a, b, row):
         information = math.log2(ratios[a + b] / (ratios[a] * ratios[b]))
+        tie = information / -math.log2(ratios[a + b])
         if is_part(a, row) and is_part(b, row):
-            are_known = all(len(x) > 1 and "known" in by_form[x]["flags"] for x in (a, b))
-            return not are_known or information < ranking.FIRM
-        is_loose = len(a + b) > 2 and information < ranking.LOOSE
+            return min(len(a), len(b)) == 1 or tie < ranking.FIRM
+        is_loose = len(a + b) > 2 and tie < ranking.LOOSE
         return is_loose and ((len(a) == 1 and is_part(b, row)) or (len(b) == 1 and is_part(a, row)))
 
     for form, row in by_form.items():

@@ -14,6 +14,6 @@ def test_function_words_have_their_traditional_forms(conversion):
     table = tomllib.loads((files("corpora.lexicon") / "functions.toml").read_text("utf-8"))
     words = set(table["zh"].split())
 
-    traditional = {opencc.OpenCC(conversion).convert(word) for word in words}
+    traditional = {*map(opencc.OpenCC(conversion).convert, words)}
 
     assert traditional - words == set()
