@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpora.datasets.schemas import SCHEMAS
-from corpora.lexicon.streams import BOUNDARY, OTHER, Ids, Ints
+from corpora.lexicon.streams import BOUNDARY, LINE, Ids, Ints
 from corpora.matching.arrays import run_begins
 
 RANGE_WINDOWS = 1 << 21
@@ -113,7 +113,7 @@ def windows_of(ids: Ids, scopes: Ints, firsts: Firsts, *, longest: int) -> Itera
     A window is a place where two frequent symbols stand. ``scopes`` holds the scope of each place.
     """
     kind = np.uint16 if firsts.n_symbols <= 1 << 16 else np.uint32
-    padded = np.zeros(len(ids) + longest + 1, kind)
+    padded = np.full(len(ids) + longest + 1, LINE, kind)
     padded[1 : len(ids) + 1] = ids
     for start in range(0, len(ids), CHUNK):
         chosen = slice(start, start + CHUNK + 1)
@@ -150,7 +150,9 @@ class Level:
     """The last symbol."""
     counts: Ints
     left: Floats
-    """The entropy of the symbols before the string, in bits; each boundary is a distinct one."""
+    """The entropy of the symbols before the string, in bits.
+
+    Each boundary is a distinct one, but the line ends around a string that is alone are one."""
     right: Floats
     """The entropy of the symbols after the string, likewise."""
     is_inner: Flags
@@ -163,21 +165,24 @@ def count(windows: Windows, *, min_count: int, n_symbols: int) -> Iterator[Level
     alive = np.arange(len(windows))
     numbers = windows.firsts.astype(np.int64)
     level: Level | None = None  # the last one, whose right neighbours are not known yet
+    n_alone = np.zeros(0, np.int64)
     for length in range(2, len(following) + 2):
         keys = numbers * n_symbols + following[length - 2][alive]
         order = np.argsort(keys)
         runs = _Runs.of(keys[order], n_symbols)
         if level:
-            right, has_one_after = runs.neighbours(level.counts)
+            right, has_one_after = runs.neighbours(level.counts, n_alone)
             yield replace(level, right=right, is_inner=level.is_inner | has_one_after)
         if length > len(following):
             break
-        is_kept = (runs.counts >= min_count) & (runs.symbols > OTHER)
+        is_kept = (runs.counts >= min_count) & (runs.symbols > LINE)
         alive = alive[order[np.repeat(is_kept, runs.counts)]]
         counts = runs.counts[is_kept]
         numbers = np.repeat(np.arange(len(counts)), counts)
         before = _Runs.of(np.sort(numbers * n_symbols + left[alive]), n_symbols)
-        entropy, has_one_before = before.neighbours(counts)
+        is_alone = (left[alive] == LINE) & (following[length - 1][alive] == LINE)
+        n_alone = np.bincount(numbers[is_alone], minlength=len(counts))
+        entropy, has_one_before = before.neighbours(counts, n_alone)
         level = Level(
             length=length,
             parents=runs.parents[is_kept],
@@ -203,13 +208,17 @@ class _Runs:
         parents, symbols = np.divmod(keys[begins], n_symbols)
         return cls(parents, symbols, np.diff(begins, append=len(keys)))
 
-    def neighbours(self, totals: Ints) -> tuple[Floats, Flags]:
-        """Return the entropy of the symbols of each parent in bits, and whether it has only one."""
-        is_real = self.symbols != BOUNDARY
+    def neighbours(self, totals: Ints, n_alone: Ints) -> tuple[Floats, Flags]:
+        """Return the entropy of the symbols of each parent in bits, and whether it has only one.
+
+        A parent that is alone on its line has one and the same neighbour there each time.
+        """
+        is_real = (self.symbols != BOUNDARY) & (self.symbols != LINE)
         counts, parents = self.counts[is_real], self.parents[is_real]
         is_repeated = counts > 1  # log2(1) is 0
         weights = counts[is_repeated] * np.log2(counts[is_repeated])
         sums = np.bincount(parents[is_repeated], weights, minlength=len(totals))
+        sums = sums + n_alone * np.log2(np.maximum(n_alone, 1))
         is_only = np.zeros(len(totals), np.bool_)
         is_only[parents[counts == totals[parents]]] = True
         return np.maximum(np.log2(totals) - sums / totals, 0.0), is_only

@@ -11,7 +11,7 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
 from corpora.lexicon.counting import Windows, by_range, count, joined, windows_of
 from corpora.lexicon.streams import (
-    OTHER,
+    LINE,
     Ids,
     Ints,
     Kind,
@@ -73,7 +73,7 @@ class SliceCounter:
             self._totals[scope, length] += n
         numbers, counts = np.unique(ids, return_counts=True)
         found = zip(numbers.tolist(), counts.tolist(), strict=True)
-        self._symbols[scope].update({stream.symbols[i - 1]: n for i, n in found if i > OTHER})
+        self._symbols[scope].update({stream.symbols[i - 1]: n for i, n in found if i > LINE})
         self.counters["symbols"] += int(lengths.sum())
         self.counters["segments"] += int(np.count_nonzero(lengths))
 

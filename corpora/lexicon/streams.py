@@ -3,7 +3,8 @@
 A symbol is a character of a script that is written without spaces (``characters``), with all marks
 that belong to it (an extended grapheme cluster, Unicode Standard Annex 29), or a word of the text
 (``words``). In streams of characters, a run of other letters, with or without digits, is also a
-symbol (阿Q, 5G手机), and so is a dot between letters (约翰·史密斯).
+symbol (阿Q, 5G手机), and so is a dot between letters (约翰·史密斯). Two runs with a space between
+are neighbours, the second also if it is a number (iPhone 12).
 
 No candidate spans a boundary. Boundaries are punctuation and line ends; in streams of words, also
 the ends of sentences, and any separator of two words other than the one in forms
@@ -14,6 +15,7 @@ a string that always follows a number is no word.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Literal
 from unicodedata import category
 
@@ -34,8 +36,10 @@ Kind = Literal["characters", "words"]
 BOUNDARY = 0
 """The symbol of a boundary."""
 OTHER = 1
-"""The symbol of numbers and of long runs; the symbols of which words are made have higher numbers.
-"""
+"""The symbol of numbers and of long runs."""
+LINE = 2
+"""The symbol of a boundary with a line end; the symbols of words have higher numbers."""
+_LINE_END = "\n"
 DOTS = "·•‧・"
 """Dots that are symbols if they are between letters."""
 TSHEG = "་"
@@ -70,7 +74,7 @@ class Stream:
     ids: Ids
     """The numbers of the symbols, which are numbered from 1 in ``symbols``; 0 is a boundary."""
     symbols: list[str]
-    """The distinct symbols; the first, which is empty, is ``OTHER``."""
+    """The distinct symbols; the first, which is empty, is ``OTHER``, the second ``LINE``."""
     scopes: list[str]
     """The scope of each part of the stream; a scope may have several parts."""
     ends: Ints
@@ -141,7 +145,9 @@ def character_stream(texts: Sequence[Text]) -> Stream:
     codes = code_points(joined)
     if (_joins_of(codes) == _ALONE).all():  # usual for Chinese
         classes = _with_dots(codes, _classes_of(codes))
-        return _stream(joined, codes, classes, scopes=scopes, ends=ends_in_text, name_of=chr)
+        return _stream(
+            joined, codes, classes, lasts=codes, scopes=scopes, ends=ends_in_text, name_of=chr
+        )
     cut = clusters(joined)
     lengths = np.fromiter(map(len, cut), np.int64, len(cut))
     starts = np.cumsum(lengths) - lengths
@@ -152,7 +158,8 @@ def character_stream(texts: Sequence[Text]) -> Stream:
     ends = np.searchsorted(starts, ends_in_text)
     name_of = encoded.dictionary.to_pylist().__getitem__
     numbers = np.asarray(encoded.indices)
-    return _stream(cut, numbers, classes, scopes=scopes, ends=ends, name_of=name_of)
+    lasts = codes[np.append(starts[1:], len(codes)) - 1]
+    return _stream(cut, numbers, classes, lasts=lasts, scopes=scopes, ends=ends, name_of=name_of)
 
 
 def _stream(
@@ -160,25 +167,33 @@ def _stream(
     numbers: npt.NDArray[np.integer],
     classes: npt.NDArray[np.uint8],
     *,
+    lasts: Ids,
     scopes: list[str],
     ends: Ints,
     name_of: Callable[[int], str],
 ) -> Stream:
     """Make a stream of characters or clusters, ``pieces``; ``numbers`` tell them apart.
 
-    ``ends`` are the indices of pieces where the part of each scope ends.
+    ``lasts`` are the last code points of pieces, and ``ends`` the indices of pieces where the part
+    of each scope ends.
     """
     # Of a run of other letters or marks, only the first is kept.
     kept = (classes == _SYMBOL) | (classes != np.append(_MARK, classes[:-1]))
+    is_joint = _joints(pieces, classes)
+    kept &= ~is_joint
     runs = _runs(pieces, kept, classes)
+    is_after_joint = np.append(False, is_joint[:-1])[kept][classes[kept] == _LETTER]
+    begins = np.flatnonzero(kept)
+    has_line_end = np.bitwise_or.reduceat(lasts == ord(_LINE_END), begins)
     ends = np.searchsorted(np.flatnonzero(kept), ends)
     numbers, classes = numbers[kept], classes[kept]
     found = np.flatnonzero(np.bincount(numbers[classes == _SYMBOL]))
     ids_of = np.zeros(int(numbers.max(initial=0)) + 1, np.uint32)
-    ids_of[found] = np.arange(OTHER + 1, OTHER + 1 + len(found))
-    ids = np.where(classes == _SYMBOL, ids_of[numbers], np.uint32(BOUNDARY))
-    symbols = ["", *map(name_of, found.tolist())]
-    ids[classes == _LETTER] = _numbers_of(runs, symbols)
+    ids_of[found] = np.arange(LINE + 1, LINE + 1 + len(found))
+    ids = np.where(has_line_end, np.uint32(LINE), np.uint32(BOUNDARY))
+    ids = np.where(classes == _SYMBOL, ids_of[numbers], ids)
+    symbols = ["", _LINE_END, *map(name_of, found.tolist())]
+    ids[classes == _LETTER] = _numbers_of(runs, is_after_joint.tolist(), symbols)
     return Stream(ids, symbols, scopes, ends)
 
 
@@ -191,6 +206,15 @@ def _with_dots(codes: Ids, classes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uin
     return classes
 
 
+def _joints(pieces: Sequence[str], classes: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
+    """Tell which pieces are the single space between two runs of other letters (iPhone 12)."""
+    is_letter = classes == _LETTER
+    found = np.zeros(len(classes), np.bool_)
+    places = np.flatnonzero(is_letter[:-2] & ~is_letter[1:-1] & is_letter[2:]) + 1
+    found[places] = [pieces[place] == " " for place in places.tolist()]
+    return found
+
+
 def _runs(
     pieces: Sequence[str], kept: npt.NDArray[np.bool_], classes: npt.NDArray[np.uint8]
 ) -> list[str]:
@@ -198,20 +222,26 @@ def _runs(
     begins = np.flatnonzero(kept)
     is_run = classes[begins] == _LETTER
     edges = zip(begins[is_run], np.append(begins[1:], len(kept))[is_run], strict=True)
-    return ["".join(pieces[begin:end]) for begin, end in edges]
+    return ["".join(pieces[begin:end]).rstrip(" ") for begin, end in edges]
 
 
-def _numbers_of(runs: Sequence[str], symbols: list[str]) -> list[int]:
-    """Append the runs that may be part of a word to the symbols; return the id of each run."""
-    numbers: dict[str, int] = {}
-    for run in set(runs):
-        letters = (character for character in run if character.isalpha())
-        if len(run) > _LONGEST_RUN or all(_class_of(letter) == _SYMBOL for letter in letters):
-            numbers[run] = OTHER
-    named = sorted(set(runs) - numbers.keys())
-    numbers |= {run: number for number, run in enumerate(named, len(symbols) + OTHER)}
+def _numbers_of(runs: Sequence[str], follows: Sequence[bool], symbols: list[str]) -> list[int]:
+    """Append the runs that may be part of a word to the symbols; return the id of each run.
+
+    A number is part of one only if it ``follows`` another run (12 in iPhone 12).
+    """
+    pairs = [*zip(runs, follows, strict=True)]
+    named = sorted({run for run, is_next in set(pairs) if _is_symbol(run, is_next=is_next)})
+    numbers = {run: number for number, run in enumerate(named, len(symbols) + 1)}
     symbols += named
-    return [numbers[run] for run in runs]
+    return [numbers[run] if _is_symbol(run, is_next=is_next) else OTHER for run, is_next in pairs]
+
+
+@lru_cache(maxsize=1 << 16)
+def _is_symbol(run: str, *, is_next: bool) -> bool:
+    """Tell whether a run may be part of a word."""
+    has_letters = any(character.isalpha() and _class_of(character) != _SYMBOL for character in run)
+    return len(run) <= _LONGEST_RUN and (has_letters or is_next)
 
 
 def _joins_of(codes: Ids) -> npt.NDArray[np.uint8]:
@@ -243,16 +273,17 @@ def word_stream(texts: Sequence[Text]) -> Stream:
         words += _words(text)
         lengths.append(len(words) - before)
     scopes, ends = _parts(texts, lengths)
-    encoded = pa.array(["", *words], pa.string()).dictionary_encode()
-    ids = np.asarray(encoded.indices.fill_null(-1)).astype(np.int64)[1:] + 1
+    encoded = pa.array(["", _LINE_END, *words], pa.string()).dictionary_encode()
+    ids = np.asarray(encoded.indices.fill_null(-1)).astype(np.int64)[LINE:] + 1
     return Stream(ids.astype(np.uint32), encoded.dictionary.to_pylist(), scopes, ends)
 
 
 def _words(text: Text) -> Iterator[str | None]:
-    """Yield the words of a text, and None between words that are no neighbours."""
+    """Yield the words of a text, and None, or a line end, between words that are no neighbours."""
     cutter = segmenter(text.lang)
     edges = cutter.edges(text.text)
-    for start, end in text.sentences or [(0, len(text.text))][: len(text.text)]:
+    spans = text.sentences or [(0, len(text.text))][: len(text.text)]
+    for (start, end), (following, _) in pairwise([*spans, (len(text.text) + 1, 0)]):
         before = None
         for first, last in cutter.words(text.text, Span(start, end), cuts=(), edges=edges):
             word = text.text[first:last]
@@ -265,7 +296,8 @@ def _words(text: Text) -> Iterator[str | None]:
                 yield word
             before = last if is_word else None
         if before is not None:
-            yield None
+            is_line = following > len(text.text) or _LINE_END in text.text[before:following]
+            yield _LINE_END if is_line else None
 
 
 def _are_neighbours(text: str, end: int, begin: int) -> bool:
@@ -285,7 +317,7 @@ def _parts(texts: Sequence[Text], lengths: Sequence[int]) -> tuple[list[str], In
 
 def segment_lengths(ids: Ids) -> Ints:
     """Count the symbols of each segment; the stream ends with a boundary."""
-    ends = np.flatnonzero(ids <= OTHER)
+    ends = np.flatnonzero(ids <= LINE)
     return np.diff(ends, prepend=-1) - 1
 
 

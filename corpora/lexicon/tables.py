@@ -41,7 +41,7 @@ class Vocabulary:
 
     @cached_property
     def symbols(self) -> list[str]:
-        """All symbols, sorted and numbered from 1; the first, which is empty, is ``OTHER``."""
+        """All symbols, sorted and numbered from 1: ``OTHER`` (empty), ``LINE``, and others."""
         return self._strings("symbols")
 
     @cached_property
@@ -84,7 +84,7 @@ def write_vocabulary(
 
     Writes all of a ``Vocabulary`` except the frequent symbols, which are returned.
     """
-    distinct: pa.Array = pa.array([""], pa.string())
+    distinct: pa.Array = pa.array(["", "\n"], pa.string())
     for batch in read_shards(streams, SCHEMAS["lexicon_streams"], columns=("symbols",)):
         own = pc.unique(batch.column(0).flatten())
         distinct = pc.unique(pa.concat_arrays([distinct, own]))

@@ -54,7 +54,7 @@ def ratios_of(text):
     for start in range(len(symbols)):
         for n, counted in counts.items():
             string = symbols[start : start + n]
-            if len(string) < n or not {None, "other"}.isdisjoint(string):
+            if len(string) < n or not {None, "other", "line"}.isdisjoint(string):
                 break
             counted["".join(string)] += 1
     return {s: c / counted.total() for counted in counts.values() for s, c in counted.items()}

@@ -20,7 +20,7 @@ from corpora.lexicon.streams import (
 
 def shown(stream):
     """Show each scope with its symbols; ``|`` is a boundary, ``#`` a number."""
-    names = ["|", "#", *stream.symbols[1:]]
+    names = ["|", "#", "|", *stream.symbols[2:]]
     symbols = [names[number] for number in stream.ids.tolist()]
     edges = [0, *stream.ends.tolist()]
     parts = zip(stream.scopes, edges, edges[1:], strict=False)
@@ -156,3 +156,9 @@ def test_ranges_are_ordered_and_only_one_symbol_fills_more_than_its_size(pairs, 
     for number in np.unique(of_symbol):
         inside = of_symbol == number
         assert inside.sum() == 1 or counts[inside].sum() <= size
+
+
+def test_a_space_between_runs_is_none_and_a_number_behind_it_is_part_of_a_name():
+    [(_, symbols)] = shown(character_stream([Text("a", "用iPhone 12和Windows 10 系统，12 台")]))
+
+    assert symbols == "用 iPhone 12 和 Windows 10 | 系 统 | # | 台 |"
