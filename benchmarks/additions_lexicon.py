@@ -64,7 +64,7 @@ def measure(news: Sequence[Words], folder: Path, *options: str) -> Counter[str]:
     given = ["--input", str(folder / "documents"), "--forms", str(folder / "lexicon")]
     run(augment_mentions.main, *given, "--output", str(output), *options)
     [document] = open_dataset(output, "documents").records()
-    assert isinstance(document, Document)  # noqa: S101 - for mypy
+    assert isinstance(document, Document)
     begins = [*accumulate((sum(len(w) for w, _ in words) + 1 for words in news), initial=0)]
     counts: Counter[str] = Counter()
     for mention in document.mentions:

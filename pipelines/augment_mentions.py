@@ -137,7 +137,7 @@ def plan(options: Options) -> Plan:
     check_tag(options.lang)
     is_gated = options.policy == "gated"
     if is_gated:
-        refuse(options, "right", "overlap", because="is for --policy all")
+        refuse(options, "right", "overlap", "variants", because="is for --policy all")
     else:
         refuse(options, "min_precision", "only_remove", because="is for --policy gated")
     files = find_documents(options.input, exclude=options.exclude, limit=options.limit)
