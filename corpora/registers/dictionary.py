@@ -29,7 +29,7 @@ UNKNOWN = "unknown id"
 N_EXAMPLES = 20
 _CONTEXT = 25
 _RATHER = 0.5
-"""The least probability of what a person is asked to decide."""
+"""The least probability of what is written, or of what a person is asked to decide."""
 _SEEN = 9
 """The most places in tagged documents at which a form without a tagged name stands, by the rule."""
 _OF_ONE_WORD = {"person", "place", "organization"}
@@ -228,7 +228,7 @@ class Dictionary:
 
 
 def _is_sure(evidence: Evidence, chance: float, min_precision: float | None) -> bool:
-    if min_precision is None:
+    if chance < _RATHER or min_precision is None:
         return chance >= _RATHER
     return evidence.measured is not None and chance >= evidence.measured.threshold
 

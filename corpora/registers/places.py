@@ -187,6 +187,7 @@ class View:
         plain: dict[str, tuple[float, ...]] = {
             entity: (
                 log1p(n),
+                log1p(names.documents.get((form, entity), held)),
                 float(bool(letter.named.get(entity, set()) - {form})),
                 float(entity in letter.correspondents),
                 log1p(names.mentions.get(entity, held)),
@@ -197,7 +198,9 @@ class View:
         described: dict[str, Features] = {}
         for entity, values in plain.items():
             rivals = [other for id, other in plain.items() if id != entity]
-            strongest = tuple(map(max, zip(*rivals, strict=True))) if rivals else (0.0,) * 5
+            strongest = (
+                tuple(map(max, zip(*rivals, strict=True))) if rivals else (0.0,) * len(values)
+            )
             n = facts.meanings[entity]
             described[entity] = {
                 **dict(zip(_OF_MEANING, values, strict=True)),
@@ -229,7 +232,10 @@ class View:
 _SIDES = ("the word before", "the word after", "the block")
 _KINDS = ("place", "organization", "work", "event")
 _ALL_KINDS = ("person", *_KINDS)
-_OF_MEANING = ("tagged", "named elsewhere", "corresponds", "mentions", "between these two")
+_OF_MEANING = (
+    *("tagged", "documents", "named elsewhere", "corresponds", "mentions"),
+    "between these two",
+)
 
 
 def _of_letter(of_meanings: Mapping[str, Features]) -> dict[str, float]:

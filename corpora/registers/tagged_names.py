@@ -74,6 +74,7 @@ class TaggedNames:
         self.known = register_forms(register) if register else {}
         self.names = HeldCounts[tuple[str, str]]()  # form, kind
         self.entities = HeldCounts[tuple[str, str]]()  # form, entity
+        self.documents = HeldCounts[tuple[str, str]]()  # form, entity: once for each document
         self.mentions = HeldCounts[str]()  # entity
         self.in_letters = HeldCounts[tuple[str, str, str]]()  # correspondents, form, entity
         self.inside = HeldCounts[tuple[str, bool]]()  # word of a longer name, whether it is first
@@ -179,6 +180,8 @@ class TaggedNames:
                 self.entities.add((name.form, entity), fold)
                 self.mentions.add(entity, fold)
                 self.in_letters.add((letter, name.form, entity), fold)
+        for pair in {(name.form, entity) for name in names.values() for entity in name.entities}:
+            self.documents.add(pair, fold)
         return bool(names)
 
     def _read_places(self, document: Document, finder: Finder) -> None:
