@@ -98,7 +98,7 @@ def take_out(folder: Path, edition: Edition, output: Path) -> tuple[set[str], Na
     return held, names
 
 
-def predict(options: Sequence[str], bare: Path, edition: str, output: Path) -> None:
+def predict(options: Sequence[str], bare: Path, *, edition: str, output: Path) -> None:
     """Write names into the files; print what the command expects of them."""
     command = [sys.executable, "-m", "modeling.predict", *options, "--tei", str(bare)]
     command += ["--edition", edition, "--output", str(output)]
@@ -139,7 +139,7 @@ def main() -> None:
         print(f"{given.folder}: {len(held)} documents, {len(names)} names taken out")
         for way, options in ways_of(given.register, given.tagger).items():
             output = Path(folder) / way
-            predict(options, bare, given.edition, output)
+            predict(options, bare, edition=given.edition, output=output)
             documents = [one for one in read_all(output, edition) if one.id in held]
             outcome = compare(documents, names)
             outcome.show(way, len(names))
