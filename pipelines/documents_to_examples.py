@@ -40,7 +40,8 @@ DATASETS = {"": "examples"}
 TOKENIZER, VOCAB = "tokenizer ", "entity vocabulary "
 PARAMETERS = (
     *("max_length", "max_entities", "max_mention_subwords", "min_sentence_subwords"),
-    *("unknown_entities", "min_entity_count", "only_with_mentions", "validation", "seed"),
+    *("min_score", "unknown_entities", "min_entity_count", "only_with_mentions"),
+    *("validation", "seed"),
 )
 _SPECIAL_SUBWORDS = 2  # [CLS] and [SEP], which models add to each example
 _CASED = {"auto": None, "yes": True, "no": False}
@@ -97,6 +98,13 @@ class Options(CommonOptions):
         metavar="ORIGIN",
         help=f"origins of the mentions that become entities: {', '.join(sorted(ORIGINS))} "
         "(default: all but prediction)",
+    )
+    min_score: float = option(
+        0.5,
+        at_least=0,
+        at_most=1,
+        metavar="RATIO",
+        help="leave out mentions that were added with a lower probability (default: 0.5)",
     )
     unknown_entities: Literal["keep", "drop"] = option(
         "drop",
@@ -269,6 +277,7 @@ def _rules(options: Options) -> "Rules":
 
     mentions = MentionRules(
         origins=tuple(origins_of(options.origins)),
+        min_score=options.min_score,
         keep_unknown=options.unknown_entities == "keep",
         min_entity_count=options.min_entity_count,
         max_subwords=options.max_mention_subwords,

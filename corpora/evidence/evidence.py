@@ -72,17 +72,20 @@ def _measured(
     return Measured(threshold, *ratios)
 
 
-def learn(places: Places, *, min_precision: float, n_missed: float = 0) -> Evidence:
+def learn(
+    places: Places, *, min_precision: float, n_missed: float = 0, is_cautious: bool = False
+) -> Evidence:
     """Learn from places, and find the lowest threshold that reaches a precision.
 
-    ``n_missed`` mentions had no place, and lower the recall.
+    ``n_missed`` mentions had no place, and lower the recall. ``is_cautious``: the lower end of the
+    interval must reach the precision.
     """
     held_out = cross_fit(places)
     odds = replace(places, names=("log_odds",), features=held_out[:, None])
     line = fit(odds, ridge=1e-3)
     evidence = Evidence(fit(places), (line.intercept, max(line.weights[0], 0.0)), min_precision)
     chances = evidence.calibrated(held_out)
-    threshold = lowest_threshold(min_precision, chances, places)
+    threshold = lowest_threshold(min_precision, chances, places, is_cautious=is_cautious)
     if threshold is None:
         return evidence
     return replace(evidence, measured=measure(threshold, chances, places, n_missed=n_missed))

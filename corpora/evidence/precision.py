@@ -5,7 +5,6 @@ independent places as would vary as much.
 """
 
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 
@@ -71,10 +70,14 @@ def ratio_of(places: Places) -> Ratio:
 
 def wilson(value: float, n: float) -> tuple[float, float]:
     """Compute the 95 % interval of a fraction of ``n`` independent places."""
-    scale = 1 + _Z**2 / n
-    middle = (value + _Z**2 / (2 * n)) / scale
-    margin = _Z * sqrt(value * (1 - value) / n + _Z**2 / (4 * n * n)) / scale
-    return max(0.0, middle - margin), min(1.0, middle + margin)
+    low, high = (_wilson_end(np.array([value]), np.array([n]), sign=sign) for sign in (-1, 1))
+    return max(0.0, float(low[0])), min(1.0, float(high[0]))
+
+
+def _wilson_end(values: Floats, n: Floats, *, sign: int) -> Floats:
+    margins = _Z * np.sqrt(values * (1 - values) / n + _Z**2 / (4 * n * n))
+    ends: Floats = (values + _Z**2 / (2 * n) + sign * margins) / (1 + _Z**2 / n)
+    return ends
 
 
 def _independent(places: Places, value: float) -> float:
@@ -88,16 +91,21 @@ def _independent(places: Places, value: float) -> float:
 
 
 def lowest_threshold(
-    min_precision: float, probabilities: Floats, places: Places, *, min_places: int = MIN_PLACES
+    min_precision: float, probabilities: Floats, places: Places, *, is_cautious: bool = False
 ) -> float | None:
     """Find the lowest threshold above which places are right as often as ``min_precision`` says.
 
-    None: no threshold with at least ``min_places`` above it is right so often.
+    ``is_cautious``: not only the precision must be so high, but the lower end of its interval.
+    None: no threshold with at least ``MIN_PLACES`` above it is high enough.
     """
     order = np.argsort(-probabilities, kind="stable")
     ranked, values = places.part(order), probabilities[order]
-    right, total = np.cumsum(ranked.weights * ranked.truth), np.cumsum(ranked.weights)
+    weights = np.maximum(ranked.weights, 1e-12)
+    right, total = np.cumsum(weights * ranked.truth), np.cumsum(weights)
+    precision = right / total
+    if is_cautious:
+        precision = _wilson_end(precision, total**2 / np.cumsum(weights**2), sign=-1)
     is_last = np.append(values[1:] < values[:-1], True)[: len(values)]  # of equal probabilities
-    is_known = np.arange(1, len(values) + 1) >= min_places
-    reached = np.flatnonzero(is_last & is_known & (right >= min_precision * total - 1e-9))
+    is_known = np.arange(1, len(values) + 1) >= MIN_PLACES
+    reached = np.flatnonzero(is_last & is_known & (precision >= min_precision - 1e-9))
     return float(values[reached[-1]]) if len(reached) else None

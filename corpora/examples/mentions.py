@@ -15,6 +15,7 @@ from corpora.examples.subwords import Bools, Ints, SubwordRow
 
 LOSSES: Final = {
     "of_other_origins": "of an origin that was not asked for",
+    "unsure": "they were added with a lower probability than was asked for",
     "without_vocabulary": "no entity vocabulary was given",
     "without_entity": "nobody knows what they mean",
     "out_of_vocabulary": "their entity is not in the vocabulary",
@@ -38,6 +39,8 @@ class MentionRules:
     """The rules by which mentions become entities."""
 
     origins: tuple[str, ...]
+    min_score: float = 0.0
+    """The least score of a mention, its probability; mentions without a score are kept."""
     keep_unknown: bool = False
     """Whether mentions without an entity of the vocabulary are kept as ``[UNK]``, as in LUKE."""
     min_entity_count: int = 1
@@ -134,6 +137,8 @@ def find_entities(
     origins = pa.array(rules.origins, pa.string())
     is_other = ~np.asarray(pc.is_in(mentions.structs.field("origin"), origins))
     found.lose("of_other_origins", is_other)
+    scores = mentions.structs.field("score").to_numpy(zero_copy_only=False)
+    found.lose("unsure", scores[found.mentions] < np.float32(rules.min_score))
     if vocab is None:
         found.lose("without_vocabulary", np.ones(len(found.ids), np.bool_))
         return found

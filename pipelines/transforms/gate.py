@@ -138,7 +138,7 @@ class LearnGate(Merge[Counts]):
         features = np.array(table.column("features").to_pylist(), np.float64)
         documents = table.column("document").to_pylist()
         places = Places.of(features, truth, documents, names=NAMES, weights=weights)
-        evidence = learn(places, min_precision=self.min_precision)
+        evidence = learn(places, min_precision=self.min_precision, is_cautious=True)
         write_text(self.work.tables / EVIDENCE, [evidence.to_json()])
 
 

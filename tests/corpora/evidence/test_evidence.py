@@ -116,6 +116,14 @@ def test_equal_probabilities_are_accepted_together_or_not_at_all():
     assert lowest_threshold(0.6, chances, places) == 0.6
 
 
+def test_a_cautious_threshold_is_reached_by_the_lower_end_of_the_interval():
+    chances, truth = np.repeat([0.9, 0.6], 50), np.append(np.ones(97), np.zeros(3))
+    places = judged(truth, documents=100)
+
+    assert lowest_threshold(0.92, chances, places) == 0.6
+    assert lowest_threshold(0.92, chances, places, is_cautious=True) == 0.9
+
+
 def test_mentions_without_a_place_lower_the_recall_alone():
     measured = measure(0.5, np.full(40, 0.9), judged(np.ones(40), documents=40), n_missed=40)
 
