@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+
+from corpora.matching.contexts import Contexts
+
+TEXT = "Er kam. Die Universität Jena liegt in New York-Mitte: Am Ende\n生物學家 heißt es"
+
+
+def span(word):
+    start = TEXT.index(word)
+    return np.array([start]), np.array([start + len(word)])
+
+
+@pytest.fixture(scope="module")
+def contexts():
+    return Contexts(TEXT, np.array([0, 8, TEXT.index("生")]), lang="de")
+
+
+@pytest.mark.parametrize(
+    ("word", "before", "after"),
+    [
+        ("Jena", True, False),
+        ("New", False, True),
+        ("York", True, True),
+        ("Universität", False, True),  # what starts a sentence has a capital anyway
+        ("Ende", False, False),
+    ],
+)
+def test_words_with_a_capital_are_seen_on_either_side(contexts, word, before, after):
+    starts, ends = span(word)
+
+    assert contexts.words_before(starts)[1].tolist() == [before]
+    assert contexts.words_after(ends)[1].tolist() == [after]
+
+
+@pytest.mark.parametrize(
+    ("word", "starts"), [("Er", True), ("Die", True), ("Am", True), ("Jena", False), ("生物", True)]
+)
+def test_sentences_lines_and_what_follows_a_colon_are_starts(contexts, word, starts):
+    assert contexts.starts_sentence(span(word)[0]).tolist() == [starts]
+
+
+def test_inflected_forms_of_a_word_have_one_hash_and_each_han_character_is_a_word():
+    text = "nūvoda nūvods 生物學 物理學"
+    contexts = Contexts(text, np.array([0]), lang=None)
+    starts = np.array([0, 7, text.index("學"), text.rindex("學"), text.index("生")])
+
+    first, second, school, other_school, life = contexts.words_at(starts).tolist()
+
+    assert first == second
+    assert school == other_school
+    assert len({first, school, life, 0}) == 4
+
+
+def test_the_edges_of_a_span_are_its_first_and_last_word():
+    text = "Bank of Finland 生物學"
+    contexts = Contexts(text, np.array([0]), lang=None)
+
+    first_ends, lasts = contexts.edges(np.array([0, 16]), np.array([15, 19]))
+
+    assert first_ends.tolist() == [4, 17]
+    assert lasts.tolist() == [8, 18]
