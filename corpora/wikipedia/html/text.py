@@ -26,6 +26,8 @@ from corpora.wikipedia.wikiextractor import ExtractorError
 MAX_DEPTH = 250
 """The deepest that the elements of a page may nest."""
 _CONTENTS = ("#mw-content-text div.mw-parser-output", "div.mw-parser-output", "#mw-content-text")
+_CATEGORIES = 'link[rel~="mw:PageProp/Category"], .catlinks li a'
+"""Selects the links to categories, of Parsoid and of skins."""
 _KINDS = {
     **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), "head"),
     **dict.fromkeys(("li", "dt", "dd"), "item"),
@@ -67,6 +69,9 @@ def extract(
     tree = LexborHTMLParser(html)
     reader = Reader(wiki, title, SideBlocks(blocks) if blocks else None)
     page = reader.read(_content(tree))
+    for link in tree.css(_CATEGORIES):
+        title = reader.title_of((link.attributes.get("href") or "").partition("#")[0])
+        note_category(wiki.title(title), page.categories)
     signs = signs_of(wiki.codes)
     page.is_disambiguation = bool(
         tree.css_first('meta[property="mw:PageProp/disambiguation"], #disambigbox, .dmbox')
@@ -102,9 +107,6 @@ class Reader:
             self.out.close()
             anchors = map(self.target, (anchor.attributes for anchor in content.css("a")))
             page.n_links = sum(target is not None for target in anchors)
-            for link in content.css('link[rel~="mw:PageProp/Category"]'):
-                address = (link.attributes.get("href") or "").removeprefix("./")
-                note_category(self.wiki.title(unquote(address.partition("#")[0])), page.categories)
             page.n_errors = sum(map(_is_shown_error, content.css(".error")))
         page.text, page.blocks = "".join(self.out.parts), self.out.blocks
         page.simplified = page.text
@@ -291,11 +293,11 @@ class Reader:
         if address.startswith("#"):
             return Target("section", "", address[1:], "")
         if address not in self.targets:
-            title = self._title(address)
+            title = self.title_of(address)
             self.targets[address] = self.wiki.target(f":{title}") if title else None
         return self.targets[address]
 
-    def _title(self, address: str) -> str:
+    def title_of(self, address: str) -> str:
         """Return the title, with section, that an address of this wiki has; empty for others."""
         if query := _TITLE_IN_QUERY.search(address):
             return unquote(query[1]).replace("_", " ")

@@ -93,6 +93,22 @@ def test_another_link_is_counted_with_its_reason(anchor, reason):
     assert page.links == []
 
 
+def test_headings_have_levels():
+    page = read("<h2>a</h2><p>b</p><div class='mw-heading'><h3>c</h3></div><ul><li>d</li></ul>")
+
+    assert [block.level for block in page.blocks] == [2, None, 3, None]
+
+
+def test_categories_are_those_of_the_page():
+    page = read(
+        "<p>a</p><link rel='mw:PageProp/Category' href='./Category:Rivers_(Ulm)#Orbel'/>"
+        "<link rel='mw:PageProp/Category' href='./Category:Rivers_(Ulm)'/>"
+        "<div class='catlinks'><ul><li><a href='/wiki/Category:Water'>Water</a></li></ul></div>"
+    )
+
+    assert page.categories == ["Rivers (Ulm)", "Water"]
+
+
 def test_links_to_other_sites_are_text():
     page = read("<p><a class='external text' href='https://en.wikipedia.org/wiki/A'>a</a></p>")
 
