@@ -384,7 +384,7 @@ def look_back(units: PCollection, _: Options, run: Run) -> PCollection:
 
 def compare(units: PCollection, options: Options, run: Run) -> PCollection:
     """Find exact and near duplicates among the articles."""
-    from pipelines.transforms.news import FindDuplicateArticles
+    from pipelines.transforms.duplicate_articles import FindDuplicateArticles
 
     found = units | FindDuplicateArticles(folder=run.folder, threshold=options.near_duplicates)
     return found | run.write_shards("compare")

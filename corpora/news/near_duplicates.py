@@ -15,12 +15,10 @@ is missed once in 20,000 times; those for containment share the longest paragrap
 article. Each candidate is then compared shingle by shingle.
 """
 
-from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import accumulate, groupby
 from operator import itemgetter
 from pathlib import Path
 
@@ -30,7 +28,7 @@ import pyarrow as pa
 
 from corpora.datasets.rows import Row
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import read_batch, read_batch_of, read_batches
+from corpora.datasets.shards import read_batch_of
 from corpora.hashing.shingles import (
     fingerprint,
     jaccard,
@@ -42,7 +40,6 @@ from corpora.hashing.shingles import (
 from corpora.news.blocks import key_of
 from corpora.news.boilerplate import hash_of
 from corpora.news.page_metadata import host_of, moment, without_session
-from corpora.runs.work_directory import WorkDirectory
 from corpora.segmentation.scripts import n_letters
 
 _ROWS = 5
@@ -209,8 +206,8 @@ def _contained(
     return list(found.values())
 
 
-def _shared_bands(signatures: npt.NDArray[np.uint32]) -> list[list[int]]:
-    """Return for each row the hashes of its bands that another row has too."""
+def band_keys(signatures: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:
+    """Hash the bands of signatures; return shape (n, ``_BANDS``)."""
     keys = np.zeros((len(signatures), _BANDS), np.uint64)
     for band in range(_BANDS):
         key = np.full(len(signatures), band + 1, np.uint64)
@@ -219,6 +216,12 @@ def _shared_bands(signatures: npt.NDArray[np.uint32]) -> list[list[int]]:
             key *= np.uint64(0x9E3779B97F4A7C15)  # the golden ratio: spreads the bits (Knuth)
             key ^= key >> np.uint64(29)
         keys[:, band] = key
+    return keys
+
+
+def _shared_bands(signatures: npt.NDArray[np.uint32]) -> list[list[int]]:
+    """Return for each row the hashes of its bands that another row has too."""
+    keys = band_keys(signatures)
     ordered = np.sort(keys, axis=None)
     shared = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
     return [row[mask].tolist() for row, mask in zip(keys, np.isin(keys, shared), strict=True)]
@@ -226,9 +229,6 @@ def _shared_bands(signatures: npt.NDArray[np.uint32]) -> list[list[int]]:
 
 SIGNED = ("id", "url", "timestamp", "text", "metadata")
 """The columns of ``documents`` that ``signatures_of`` reads."""
-_HELD_BATCHES = 64
-_Shard = tuple[Path, str]
-"""The path of a shard, and the name of its schema."""
 
 
 def signature_row(row: Row, text: str) -> Row:
@@ -285,48 +285,30 @@ def moment_of(*dates: str | None) -> str:
     return moment(None)
 
 
-def compare_all(
-    work: WorkDirectory, previous: Sequence[Path], *, threshold: float
-) -> tuple[list[pa.RecordBatch], list[Row], list[Row]]:
-    """Find duplicates and revisits: ``news_duplicates``, and the rows of each.
+def decide(rows: Sequence[Row], *, threshold: float) -> list[Row]:
+    """Find the duplicates in a group: rows of ``news_duplicates``.
 
-    All duplicates and revisits of a unit are one batch.
+    ``rows`` are those of articles (``news_signatures``, with ``unit``, -1 for an earlier dataset,
+    ``row`` and ``text``) and of ``news_revisits``, with ``unit``.
     """
-    shards = [(path, "pages") for path in work.shards("articles")]
-    rows: list[Row] = []
-    items: list[Item] = []
-    earlier = (work.shard("previous", index) for index in range(len(previous)))
-    for index, path in enumerate([*work.shards("signatures"), *earlier]):
-        unit = index if index < len(shards) else -1
-        _read_signatures(path, rows, items, unit=unit, shard=index)
-    text_of = _texts([*shards, *((path, "documents") for path in previous)], rows)
-    duplicates = [
-        _duplicate(rows[found.index], rows[found.duplicate_of])
-        | {"kind": found.kind, "similarity": found.similarity}
-        for found in find_duplicates(items, text_of, threshold=threshold)
+    articles = [row for row in rows if "exact" in row]
+    items = [
+        Item(
+            (row["unit"] >= 0, row["moment"], row["url"], row["exact"].hex(), row["id"]),
+            row["exact"],
+            row["signature"],
+            row["paragraphs"],
+        )
+        for row in articles
     ]
-    in_order = [rows[i] for i in sorted(range(len(items)), key=lambda i: items[i].order)]
-    revisits = list(_find_revisits(work, in_order, duplicates))
-    schema, unit_of = SCHEMAS["news_duplicates"].columns, itemgetter("unit")
-    by_unit = groupby(sorted(duplicates + revisits, key=unit_of), key=unit_of)
-    batches = [pa.RecordBatch.from_pylist(list(some), schema=schema) for _, some in by_unit]
-    return batches, duplicates, revisits
-
-
-def _read_signatures(
-    path: Path, rows: list[Row], items: list[Item], *, unit: int, shard: int
-) -> None:
-    """Add the articles of a shard of ``news_signatures`` to ``rows`` and ``items``.
-
-    ``unit`` is -1 for an earlier dataset. A document without a signature is skipped.
-    """
-    batches = read_batches(path, SCHEMAS["news_signatures"])
-    for number, row in enumerate(row for batch in batches for row in batch.to_pylist()):
-        if row["exact"]:  # empty for a document without a signature
-            order = (unit >= 0, row["moment"], row["url"], row["exact"].hex(), row["id"])
-            items.append(Item(order, row["exact"], row["signature"], row["paragraphs"]))
-            known = {name: row[name] for name in ("id", "url", "digest")}
-            rows.append({"unit": unit, "shard": shard, "row": number, **known})
+    duplicates = [
+        _duplicate(articles[found.index], articles[found.duplicate_of])
+        | {"kind": found.kind, "similarity": found.similarity}
+        for found in find_duplicates(items, lambda i: articles[i]["text"], threshold=threshold)
+    ]
+    in_order = [articles[i] for i in sorted(range(len(items)), key=lambda i: items[i].order)]
+    revisits = [row for row in rows if "exact" not in row]
+    return [*duplicates, *_find_revisits(revisits, in_order, duplicates)]
 
 
 def _duplicate(row: Row, kept: Row | None) -> Row:
@@ -337,52 +319,23 @@ def _duplicate(row: Row, kept: Row | None) -> Row:
 
 
 def _find_revisits(
-    work: WorkDirectory, rows: Sequence[Row], duplicates: Sequence[Row]
+    revisits: Iterable[Row], articles: Sequence[Row], duplicates: Sequence[Row]
 ) -> Iterator[Row]:
     """Find the article that each revisit record repeats: by digest, or without one, by URL.
 
-    ``rows`` are all articles in order of time. A revisit whose article is missing gives a row too.
+    ``articles`` are in order of time. A revisit whose article is missing gives a row too.
     """
     gone = {
         row["id"]: {"id": row["duplicate_of"], "url": row["duplicate_of_url"]} for row in duplicates
     }
-    by_digest = {row["digest"]: row for row in reversed(rows) if row["digest"]}
-    by_url = {row["url"]: row for row in reversed(rows)}
-    for unit, path in enumerate(work.shards("revisits")):
-        for batch in read_batches(path, SCHEMAS["news_revisits"]):
-            for revisit in batch.to_pylist():
-                digest, url = revisit["digest"], without_session(revisit["refers_to"])
-                found = by_digest.get(digest) if digest else by_url.get(url)
-                kept = gone.get(found["id"], found) if found else None
-                row = _duplicate(revisit | {"unit": unit, "row": -1}, kept)
-                yield row | {"kind": REVISIT, "similarity": 1.0}
-
-
-def _texts(shards: Sequence[_Shard], rows: Sequence[Row]) -> Callable[[int], str]:
-    """Return a function that reads the text of an article by index, with a cache of batches."""
-
-    @lru_cache(None)
-    def starts_of(shard: int) -> list[int]:
-        """List the first row of each batch of a shard, then the number of rows."""
-        path, schema = shards[shard]
-        batches = read_batches(path, SCHEMAS[schema], columns=("id",))
-        return list(accumulate((batch.num_rows for batch in batches), initial=0))
-
-    @lru_cache(_HELD_BATCHES)
-    def batch_of(shard: int, index: int) -> pa.StringArray:
-        path, schema = shards[shard]
-        column = SCHEMAS[schema].columns.names.index("text")
-        options = pa.ipc.IpcReadOptions(included_fields=[column])
-        with pa.memory_map(str(path)) as source, pa.ipc.open_file(source, options=options) as file:
-            return read_batch(file, index).column(0)
-
-    def text_of(index: int) -> str:
-        shard, row = rows[index]["shard"], rows[index]["row"]
-        starts = starts_of(shard)
-        batch = bisect_right(starts, row) - 1
-        return str(batch_of(shard, batch)[row - starts[batch]])
-
-    return text_of
+    by_digest = {row["digest"]: row for row in reversed(articles) if row["digest"]}
+    by_url = {row["url"]: row for row in reversed(articles) if row["url"]}
+    for revisit in revisits:
+        digest, url = revisit["digest"], without_session(revisit["refers_to"])
+        found = by_digest.get(digest) if digest else by_url.get(url)
+        kept = gone.get(found["id"], found) if found else None
+        row = _duplicate(revisit | {"row": -1}, kept)
+        yield row | {"kind": REVISIT, "similarity": 1.0}
 
 
 def note_of(duplicate: Row) -> dict[str, str]:

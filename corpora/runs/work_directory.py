@@ -105,14 +105,15 @@ class WorkDirectory:
 
         The plan gives their number: a listing of a network file system may lack the newest.
         """
+        numbers = range(self.count(dataset))
+        n_threads = N_TRANSFERS if self.bucket else 1
+        return list(map_in_order(lambda n: self.shard(dataset, n), numbers, n_threads=n_threads))
+
+    def count(self, dataset: str) -> int:
+        """Count the shards of an intermediate dataset."""
         if dataset in self._planned:
-            numbers = range(self._planned[dataset][1])
-            n_threads = N_TRANSFERS if self.bucket else 1
-            return list(
-                map_in_order(lambda n: self.shard(dataset, n), numbers, n_threads=n_threads)
-            )
-        found = (self.folder / "shards" / dataset).glob("shard-*.arrow")
-        return sorted(found, key=lambda path: (len(path.name), path.name))  # in numeric order
+            return self._planned[dataset][1]
+        return sum(1 for _ in (self.folder / "shards" / dataset).glob("shard-*.arrow"))
 
     @cached_property
     def _planned(self) -> dict[str, tuple[str, int]]:

@@ -16,7 +16,6 @@ from corpora.document import Rejected
 from corpora.news.boilerplate import count_shards, read_boilerplate
 from corpora.news.filters import Thresholds
 from corpora.news.near_duplicates import (
-    compare_all,
     duplicates_of,
     note_of,
     signatures_of,
@@ -29,9 +28,10 @@ from corpora.runs.plan import Unit
 from corpora.runs.record_errors import read_record, read_rows
 from corpora.system.sandbox import Bounds
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
+from pipelines.transforms.duplicate_articles import DUPLICATES
 from pipelines.transforms.elements import Merge, OfRun, PerUnit, ReadUnits
 
-BOILERPLATE, DUPLICATES = "boilerplate", "duplicates"
+BOILERPLATE = "boilerplate"
 
 
 class ReadWebArchives(ReadUnits[Page | Revisit | Filtered | Rejected | Counts]):
@@ -246,28 +246,6 @@ class SignArticles(PerUnit[Rows | pa.RecordBatch, Rows | Counts]):
             yield Counts(read=0 if is_new else 1, rejected=[signatures])
             if not is_new:  # keep row numbers in step with the earlier dataset, which has the row
                 yield Rows(self.into, unsigned(rows))
-
-
-class FindDuplicateArticles(OfRun, ReadUnits[Rows | Counts]):
-    """Find exact and near duplicates of earlier articles, and the articles that revisits refer to.
-
-    ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``duplicates``. Runs
-    once, on the signatures of all articles. The inputs of its unit are the shards of earlier
-    datasets, so that an article that is already there is a duplicate.
-    """
-
-    threshold: float = 0.8
-    """The least Jaccard similarity of near duplicates; above 1: only exact duplicates are found."""
-
-    def read(self, unit: Unit) -> Iterator[Rows | Counts]:
-        """Compare all articles."""
-        previous = [file.check() for file in unit.inputs]
-        batches, duplicates, revisits = compare_all(self.work, previous, threshold=self.threshold)
-        yield from Rows.each(DUPLICATES, batches)
-        yield Counts(filtered=Counter(f"{duplicate['kind']}_duplicate" for duplicate in duplicates))
-        n_found = sum(1 for revisit in revisits if revisit["duplicate_of"])
-        n_others = len(revisits) - n_found
-        yield Counts({"revisits.of_an_article": n_found, "revisits.others": n_others})
 
 
 class DropDuplicateArticles(OfRun, PerUnit[Rows, Rows | Counts]):

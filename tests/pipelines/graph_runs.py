@@ -1,5 +1,6 @@
 """The phases of a pipeline, run in this process on a plan that is held."""
 
+from itertools import tee
 from unittest.mock import patch
 
 import apache_beam as beam
@@ -23,7 +24,8 @@ def run_plainly(graph, units, *, run):
 
     For tests that run a pipeline dozens of times; others prove that a runner makes the same bytes.
     """
-    with patch.object(beam, "ParDo", _Step):
+    steps = {"ParDo": _Step, "GroupByKey": _Group, "Reshuffle": _Pass, "Flatten": _Flatten}
+    with patch.multiple(beam, **steps):
         made = graph(_Plain(units), run.settings, run)
     for _ in made.values:
         pass
@@ -38,6 +40,45 @@ class _Step:
     def with_output_types(self, _):
         return self
 
+    def __rrshift__(self, label):
+        return self
+
+    def do(self, values):
+        self.fn.setup()
+        try:
+            for value in values:
+                yield from self.fn.process(value)
+            self.fn.finish_bundle()
+        finally:
+            self.fn.teardown()
+
+
+class _Pass(_Step):
+    """In the place of a ``Reshuffle``."""
+
+    def __init__(self):
+        """Have no function."""
+
+    def do(self, values):
+        return values
+
+
+class _Group(_Pass):
+    """In the place of a ``GroupByKey``; the groups come in an order of their own."""
+
+    def do(self, values):
+        groups = {}
+        for key, value in values:
+            groups.setdefault(key, []).append(value)
+        return sorted(groups.items(), reverse=True)
+
+
+class _Flatten(_Pass):
+    """In the place of a ``Flatten``."""
+
+    def __ror__(self, plains):
+        return _Plain([value for plain in plains for value in plain.values])
+
 
 class _Plain:
     """Values, in the place of a ``PCollection``; steps are ``_Step`` or made of such."""
@@ -46,14 +87,7 @@ class _Plain:
         self.values = values
 
     def __or__(self, step):
-        return _Plain(_do(step.fn, self.values)) if isinstance(step, _Step) else step.expand(self)
-
-
-def _do(fn, values):
-    fn.setup()
-    try:
-        for value in values:
-            yield from fn.process(value)
-        fn.finish_bundle()
-    finally:
-        fn.teardown()
+        if not isinstance(step, _Step):
+            return step.expand(self)
+        self.values, values = tee(self.values)  # another step may take them, too
+        return _Plain(step.do(values))

@@ -10,10 +10,13 @@ from pathlib import Path
 import apache_beam as beam
 import pytest
 
-from pipelines import documents_to_lexicon, tei_to_ner, text_to_documents
+from pipelines import documents_to_lexicon, news_to_documents, tei_to_ner, text_to_documents
 from pipelines.graph import Phase
 from pipelines.on_beam import beam_options
+from pipelines.transforms import duplicate_articles
+from tests.corpora.news.archive_samples import by_record
 from tests.pipelines import broken_graphs
+from tests.pipelines.test_news_to_documents import sample_records
 from tests.pipelines.test_tei_to_ner import LETTERS, files_of
 
 STORY = Path(__file__).parents[1] / "data" / "text" / "wulingzhen.txt"
@@ -43,6 +46,19 @@ def test_stages_and_their_merges_wait_for_each_other(tmp_path):
         assert documents_to_lexicon.main([*lexicon, "--known", "none", *options]) == 0
 
     assert files_of(tmp_path / "beam") == files_of(tmp_path / "here")
+
+
+@pytest.mark.parametrize("runner", [[RUNNER], ["--runner=BundleBasedDirectRunner"]])
+def test_articles_with_a_common_key_meet_on_any_runner(runner, tmp_path, monkeypatch):
+    monkeypatch.setattr(news_to_documents, "RANGE_BYTES", 3_500)
+    monkeypatch.setattr(duplicate_articles, "SHARDS_PER_PARTITION", 1)
+    (tmp_path / "a.warc.gz").write_bytes(by_record(sample_records()))
+    for name, options in (("here", []), ("beam", runner)):
+        where = ["--warc", str(tmp_path / "a.warc.gz"), "--output", str(tmp_path / name)]
+        assert news_to_documents.main([*where, *options]) == 0
+
+    assert files_of(tmp_path / "beam") == files_of(tmp_path / "here")
+    assert "near" in (tmp_path / "here" / "duplicates.tsv").read_text("utf-8")
 
 
 def test_what_beam_makes_at_first_lies_where_the_run_does(tmp_path, monkeypatch):

@@ -3,10 +3,13 @@
 import random
 import unicodedata
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter
 from corpora.hashing.shingles import (
     N_HASHES,
     fingerprint,
@@ -16,13 +19,23 @@ from corpora.hashing.shingles import (
     signature_matrix,
     words_of,
 )
+from corpora.news.duplicate_groups import (
+    ROUNDS,
+    Source,
+    entries_of,
+    in_partitions,
+    links_of,
+    spread,
+)
 from corpora.news.near_duplicates import (
     CONTAINED,
     EXACT,
     Item,
+    decide,
     find_duplicates,
     signature_row,
 )
+from corpora.runs.work_directory import WorkDirectory
 
 
 def item(text, *, moment="", number=0, is_new=True, url=""):
@@ -277,3 +290,68 @@ def test_an_article_of_an_earlier_dataset_stays_though_a_new_one_contains_it():
 
     assert not contained_of([one, long], old=[0])
     assert contained_of([long, one], old=[0]) == {(1, 0, CONTAINED)}
+
+
+def rows_of(texts, *, n_old=0):
+    """Return rows for ``decide``, some of them with the address of the one before."""
+    rows = []
+    for number, text in enumerate(texts):
+        url = f"https://www.x.example/{number - number % 7 // 6}"
+        row = {"id": str(number), "url": url, "timestamp": None, "metadata": []}
+        place = {"ref": number, "unit": -1 if number < n_old else 0, "row": number, "text": text}
+        rows.append(signature_row(row, text) | place)
+    return rows
+
+
+@pytest.mark.parametrize("n_partitions", [1, 3, 50])
+def test_groups_compared_alone_give_the_duplicates_of_all(tmp_path, n_partitions):
+    rng = random.Random(5)
+    shared = [paragraph(rng) for _ in range(8)]
+    texts = [*planted(120), *planted(40)]
+    texts += ["\n".join(rng.sample(shared, k=rng.randrange(1, 6))) for _ in range(40)]
+    rows = rows_of(texts, n_old=20)
+
+    found = [row for group in groups_of(tmp_path, rows, n_partitions) for row in decide_all(group)]
+
+    assert by_row(found) == by_row(decide_all(rows))
+    assert {row["kind"] for row in found} == {"exact", "near", "contained"}
+
+
+def decide_all(rows):
+    return decide(rows, threshold=0.8)
+
+
+def by_row(duplicates):
+    return sorted(duplicates, key=lambda row: row["row"])
+
+
+def groups_of(folder, rows, n_partitions):
+    """Group rows as the shuffles of a run do; each row is in a shard of its own number."""
+    work = WorkDirectory(folder)
+    work.place("signatures", 0).parent.mkdir(parents=True)
+    columns = SCHEMAS["news_signatures"].columns
+    with ShardWriter(work.place("signatures", 0), SCHEMAS["news_signatures"]) as shard:
+        shard.write_batch(
+            pa.RecordBatch.from_pylist(
+                [{n: row[n] for n in columns.names} for row in rows], columns
+            )
+        )
+    entries = entries_of(Source(0, "articles", 0), work, threshold=0.8)
+    links = [
+        link
+        for _, part in in_partitions(entries, n_partitions)
+        for link in links_of([part], threshold=0.8)
+    ]
+    for _ in range(ROUNDS):
+        links = [link for known in grouped(links).items() for link in spread(*known)]
+    groups = {}
+    for ref, others in grouped(links).items():
+        groups.setdefault(min(others), []).append(rows[ref])
+    return groups.values()
+
+
+def grouped(links):
+    known = {}
+    for ref, other in links:
+        known.setdefault(ref, []).append(other)
+    return known

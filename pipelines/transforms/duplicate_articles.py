@@ -1,0 +1,182 @@
+"""Transforms that find duplicates among the articles of a run, by shuffles of their keys.
+
+Unlike other graphs, this one has one unit and spreads its shards: what has a common key meets.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+
+from corpora.datasets.rows import Row
+from corpora.datasets.schemas import SCHEMAS
+from corpora.errors import CorpusError
+from corpora.news.duplicate_groups import (
+    ROUNDS,
+    SHARDS_PER_PARTITION,
+    Source,
+    entries_of,
+    in_partitions,
+    links_of,
+    place_of,
+    read_members,
+    sources_of,
+    spread,
+)
+from corpora.news.near_duplicates import REVISIT, decide
+from corpora.runs.plan import Unit
+from corpora.runs.work_directory import WorkDirectory
+from pipelines.failures import UnitFailedError, explain
+from pipelines.outcomes import Counts, Rows
+from pipelines.transforms.elements import EndOfUnit, InUnit, OfRun, Step, StepFunction
+
+DUPLICATES = "duplicates"
+Keyed = tuple[int, Any]  # Any: Beam groups the values of one key, whatever they are
+
+
+class FindDuplicateArticles(OfRun, Step):
+    """Find exact and near duplicates of earlier articles, and the articles that revisits refer to.
+
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``duplicates``. The
+    inputs of the only unit are the shards of earlier datasets, so that an article that is already
+    there is a duplicate.
+    """
+
+    threshold: float = 0.8
+    """The least Jaccard similarity of near duplicates; above 1: only exact duplicates are found."""
+
+    def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
+        """Apply the steps."""
+        sources = pcoll | "List" >> _do(_ListSources(self.folder)) | "Spread" >> beam.Reshuffle()
+        links = (
+            sources
+            | "Keys" >> _do(_ReadKeys(self.folder, self.threshold))
+            | "Meet" >> beam.GroupByKey()
+            | "Link" >> _do(_Link(self.threshold))
+        )
+        for number in range(ROUNDS):
+            known = links | f"Known {number}" >> beam.GroupByKey()
+            links = known | f"Tell {number}" >> _do(_Tell())
+        members = links | "Groups" >> beam.GroupByKey() | "Places" >> _do(_Place())
+        duplicates = (
+            ((sources | "Number" >> _do(_Number())), members)
+            | "With sources" >> beam.Flatten()
+            | "In shards" >> beam.GroupByKey()
+            | "Read" >> _do(_ReadMembers(self.folder))
+            | "In groups" >> beam.GroupByKey()
+            | "Decide" >> _do(_Decide(self.threshold))
+        )
+        return (
+            ((pcoll | "Unit" >> _do(_KeyUnit())), duplicates)
+            | "With unit" >> beam.Flatten()
+            | "Gather" >> beam.GroupByKey()
+            | "Write" >> beam.ParDo(_Gather()).with_output_types(InUnit)
+        )
+
+
+def _do(function: beam.DoFn) -> beam.PTransform:
+    kind = Source if isinstance(function, _ListSources) else Keyed
+    return beam.ParDo(function).with_output_types(kind)
+
+
+class _OnShards(StepFunction):
+    """A function that reads shards; an error of it is that of the unit."""
+
+    def __init__(self, folder: str, threshold: float = 0.0) -> None:
+        self._folder, self._threshold = folder, threshold
+
+    def process(self, element: Any) -> Iterator[object]:  # Any: as ``Keyed``
+        try:
+            yield from self.read(element, WorkDirectory(self._folder))
+        except (CorpusError, OSError) as error:
+            raise UnitFailedError(explain(error, where=self._folder)) from error
+
+    def read(self, element: Any, work: WorkDirectory) -> Iterator[object]:  # Any: as ``Keyed``
+        raise NotImplementedError
+
+
+class _ListSources(_OnShards):
+    def read(self, unit: Unit, work: WorkDirectory) -> Iterator[Source]:
+        yield from sources_of(work.count("articles"), [str(file.check()) for file in unit.inputs])
+
+
+class _ReadKeys(_OnShards):
+    def read(self, source: Source, work: WorkDirectory) -> Iterator[tuple[int, bytes]]:
+        n_partitions = 1 + work.count("articles") // SHARDS_PER_PARTITION
+        yield from in_partitions(entries_of(source, work, threshold=self._threshold), n_partitions)
+
+
+class _Link(StepFunction):
+    def __init__(self, threshold: float) -> None:
+        self._threshold = threshold
+
+    def process(self, partition: tuple[int, Iterable[bytes]]) -> Iterator[tuple[int, int]]:
+        yield from links_of(partition[1], threshold=self._threshold)
+
+
+class _Tell(StepFunction):
+    def process(self, known: tuple[int, Iterable[int]]) -> Iterator[tuple[int, int]]:
+        yield from spread(*known)
+
+
+class _Place(StepFunction):
+    def process(self, known: tuple[int, Iterable[int]]) -> Iterator[Keyed]:
+        ref, others = known
+        number, row = place_of(ref)
+        yield number, (row, min([ref, *others]))
+
+
+class _Number(StepFunction):
+    def process(self, source: Source) -> Iterator[Keyed]:
+        yield source.number, source
+
+
+class _ReadMembers(_OnShards):
+    def read(self, element: tuple[int, Iterable[Any]], work: WorkDirectory) -> Iterator[Keyed]:
+        values = list(element[1])
+        [source] = [value for value in values if isinstance(value, Source)]
+        groups = dict(value for value in values if not isinstance(value, Source))
+        yield from read_members(source, groups, work) if groups else ()
+
+
+class _Decide(StepFunction):
+    def __init__(self, threshold: float) -> None:
+        self._threshold = threshold
+
+    def process(self, group: tuple[int, Iterable[Row]]) -> Iterator[Keyed]:
+        rows = sorted(group[1], key=itemgetter("ref"))
+        yield 0, decide(rows, threshold=self._threshold)
+
+
+class _KeyUnit(StepFunction):
+    def process(self, unit: Unit) -> Iterator[Keyed]:
+        yield 0, unit
+
+
+class _Gather(StepFunction):
+    """The last step; what one unit looks for is one batch."""
+
+    def process(self, element: tuple[int, Iterable[Any]]) -> Iterator[InUnit]:
+        values = list(element[1])
+        [unit] = [value for value in values if isinstance(value, Unit)]
+        rows = [row for value in values if not isinstance(value, Unit) for row in value]
+        rows.sort(key=itemgetter("unit", "row", "id"))
+        for _, of_unit in groupby(rows, key=itemgetter("unit")):
+            columns = SCHEMAS["news_duplicates"].columns
+            batch = pa.RecordBatch.from_pylist(list(of_unit), schema=columns)
+            yield InUnit(unit, Rows(DUPLICATES, batch))
+        yield InUnit(unit, _counts(rows))
+        yield InUnit(unit, EndOfUnit())
+
+
+def _counts(rows: Iterable[Row]) -> Counts:
+    kinds = Counter((row["kind"], row["duplicate_of"] is not None) for row in rows)
+    counters = {
+        "revisits.of_an_article": kinds.pop((REVISIT, True), 0),
+        "revisits.others": kinds.pop((REVISIT, False), 0),
+    }
+    return Counts(counters, filtered={f"{kind}_duplicate": n for (kind, _), n in kinds.items()})
