@@ -29,6 +29,7 @@ from corpora.news.blocks import (
 )
 from corpora.news.boxes import keys_in_boxes, leads_in_boxes, main_area
 from corpora.news.bylines import find_authors, near_title
+from corpora.news.consent import requests_in
 from corpora.news.page_metadata import (
     PageMetadata,
     absolute_url,
@@ -110,6 +111,9 @@ def extract(html: str, *, url: str | None, extractor: str) -> Article:
     in_boxes = keys_in_boxes(page, boxes, found=blocks) - {block.key for block in lead}
     kept = [block for block in blocks if block.key not in in_boxes]
     counters["blocks.box"] += len(blocks) - len(kept)
+    requests = requests_in(kept, about=(*metadata.titles, *metadata.descriptions))
+    counters["blocks.consent"] += len(requests)
+    kept = [block for block in kept if block.text not in requests]
     blocks = tidy(
         kept,
         titles=metadata.titles,

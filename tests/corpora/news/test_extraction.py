@@ -666,3 +666,28 @@ def test_an_author_is_seen_where_none_is_marked(line, authors):
 
     assert article.metadata.authors == authors
     assert "Magoley" not in article.text
+
+
+CONSENT = (
+    "We and our 600 partners store and/or access information on a device, with your consent.",
+    "Wir verwenden Cookies für Werbung. Ihre Einwilligung können Sie jederzeit widerrufen.",
+    "Nous et nos partenaires utilisons des cookies avec votre consentement pour ce site.",
+)
+
+
+@pytest.mark.parametrize("request_", CONSENT)
+def test_a_request_for_consent_is_no_text_and_a_page_of_it_alone_has_none(request_):
+    among, alone = (
+        article_of(page(body=f"<h1>Brücke offen</h1><p>{request_}</p>{rest}"))
+        for rest in (PARAGRAPHS, "")
+    )
+
+    assert request_ not in among.text
+    assert among.text.startswith("Das ist der Absatz 0")
+    assert alone.text == ""
+
+
+def test_an_article_about_cookies_keeps_what_it_says_of_consent():
+    body = f"<h1>Gericht verbietet Cookies</h1><p>{CONSENT[1]}</p>{PARAGRAPHS}"
+
+    assert CONSENT[1] in article_of(page(body=body)).text
