@@ -342,15 +342,10 @@ def read(units: PCollection, options: Options, run: Run) -> PCollection:
 
 def count(units: PCollection, options: Options, run: Run) -> PCollection:
     """Find the paragraphs that are boilerplate."""
-    from pipelines.transforms.elements import ReadNothing
-    from pipelines.transforms.news import FindBoilerplate
+    from pipelines.transforms.common_keys import FindBoilerplate
 
-    return (
-        units
-        | ReadNothing()
-        | FindBoilerplate(folder=run.folder, min_pages=options.boilerplate_pages)
-        | run.write_shards("count")
-    )
+    found = units | FindBoilerplate(folder=run.folder, min_pages=options.boilerplate_pages)
+    return found | run.write_shards("count")
 
 
 def clean(units: PCollection, options: Options, run: Run) -> PCollection:
@@ -384,7 +379,7 @@ def look_back(units: PCollection, _: Options, run: Run) -> PCollection:
 
 def compare(units: PCollection, options: Options, run: Run) -> PCollection:
     """Find exact and near duplicates among the articles."""
-    from pipelines.transforms.duplicate_articles import FindDuplicateArticles
+    from pipelines.transforms.common_keys import FindDuplicateArticles
 
     found = units | FindDuplicateArticles(folder=run.folder, threshold=options.near_duplicates)
     return found | run.write_shards("compare")

@@ -5,7 +5,7 @@ boilerplate. Headings are never boilerplate: many articles may have one that say
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,8 @@ from corpora.segmentation.scripts import n_letters
 
 MIN_LETTERS = 20
 Hashes = npt.NDArray[np.uint64]
+_ENTRY = np.dtype([("paragraph", "<u8"), ("title", "<u8"), ("unit", "<i4")])
+Entries = npt.NDArray[np.void]
 
 
 def hash_of(*parts: str) -> int:
@@ -47,30 +49,46 @@ def find_boilerplate(tables: Iterable[tuple[Hashes, Hashes]], *, min_pages: int)
     return np.asarray(paragraphs[counts >= min_pages], np.uint64)
 
 
-def count_shards(paths: Sequence[Path], *, min_pages: int) -> tuple[int, Iterator[pa.RecordBatch]]:
-    """Run ``find_boilerplate`` on shards of ``news_paragraphs``; ``min_pages`` 0 finds nothing.
+def entries_of(path: Path, unit: int) -> Entries:
+    """Return the paragraphs and titles in a shard of ``news_paragraphs``, with the unit."""
+    parts = [np.empty(0, _ENTRY)]
+    for batch in read_batches(path, SCHEMAS["news_paragraphs"]):
+        part = np.zeros(batch.num_rows, _ENTRY)
+        for name in ("paragraph", "title"):
+            part[name] = batch.column(name).to_numpy()
+        parts.append(part)
+    entries = np.unique(np.concatenate(parts))
+    entries["unit"] = unit
+    return entries
 
-    Returns the number of boilerplate paragraphs, and a batch of ``news_boilerplate`` for each shard
-    that has some. The number of a shard is that of its unit.
+
+def in_partitions(entries: Entries, *, by: str, n_partitions: int) -> Iterator[tuple[int, bytes]]:
+    """Yield the entries of each partition of the hashes in a field, as bytes."""
+    partitions = entries[by] % np.uint64(n_partitions)
+    for partition in np.unique(partitions).tolist():
+        yield partition, entries[partitions == partition].tobytes()
+
+
+def count_partition(parts: Iterable[bytes], *, min_pages: int) -> tuple[int, bytes]:
+    """Run ``find_boilerplate`` on a partition of the paragraphs.
+
+    Returns the number of boilerplate paragraphs, and as bytes for ``batches_of`` the entries of
+    those, each once in a unit.
     """
-    tables = (
-        (batch.column("paragraph").to_numpy(), batch.column("title").to_numpy())
-        for path in paths
-        for batch in read_batches(path, SCHEMAS["news_paragraphs"])
-    )
-    found = find_boilerplate(tables if min_pages else (), min_pages=min_pages)
-    return len(found), _in_units(paths if len(found) else (), found)
+    entries = np.frombuffer(b"".join(parts), _ENTRY)
+    table = (entries["paragraph"], entries["title"])
+    found = find_boilerplate([table], min_pages=min_pages)
+    own = entries[np.isin(entries["paragraph"], found)]
+    own["title"] = 0
+    return len(found), np.unique(own).tobytes()
 
 
-def _in_units(paths: Sequence[Path], found: Hashes) -> Iterator[pa.RecordBatch]:
-    """Yield which of the hashes that were ``found``, in ascending order, are in each shard."""
-    for unit, path in enumerate(paths):
-        batches = read_batches(path, SCHEMAS["news_paragraphs"], columns=("paragraph",))
-        every = (batch.column("paragraph").to_numpy() for batch in batches)
-        own = np.unique(np.concatenate([np.empty(0, np.uint64), *every]))
-        places = np.minimum(np.searchsorted(found, own), len(found) - 1)
-        if n := len(own := own[found[places] == own]):
-            columns = [pa.array([unit] * n, pa.int32()), pa.array(own, pa.uint64())]
+def batches_of(parts: Iterable[bytes]) -> Iterator[pa.RecordBatch]:
+    """Put the boilerplate of each unit into a batch of ``news_boilerplate``, in order."""
+    entries = np.sort(np.frombuffer(b"".join(parts), _ENTRY), order=["unit", "paragraph"])
+    for own in np.split(entries, np.flatnonzero(np.diff(entries["unit"])) + 1):
+        if len(own):
+            columns = [pa.array(own["unit"], pa.int32()), pa.array(own["paragraph"], pa.uint64())]
             yield pa.record_batch(columns, SCHEMAS["news_boilerplate"].columns)
 
 

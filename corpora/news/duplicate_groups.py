@@ -20,22 +20,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from corpora.datasets.rows import Row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
 from corpora.hashing.shingles import signature_matrix
-from corpora.news.boilerplate import hash_of
+from corpora.news.boilerplate import Entries, hash_of
 from corpora.news.near_duplicates import band_keys
 from corpora.news.page_metadata import without_session
 from corpora.runs.work_directory import WorkDirectory
 
 ROUNDS = 5
 MAX_COMPARED = 1_000
-SHARDS_PER_PARTITION = 64
-"""The number of shards for each partition of the keys."""
 N_SKETCHED = 32
 _MARGIN = 0.4
 """The ratio of equal bytes may be this much below the threshold: 5.6 standard deviations."""
@@ -43,7 +40,6 @@ _ENTRY = np.dtype([("key", "<u8"), ("ref", "<u8"), ("kind", "u1"), ("sketch", "u
 """A key of an article, the place of the article, and the last bytes of hashes of its signature."""
 _OTHER, _BAND, _PARAGRAPH, _LONGEST, _REVISIT = range(5)
 """Kinds of keys. Paragraphs link articles only if one is the longest of an article."""
-Entries = npt.NDArray[np.void]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +140,6 @@ def _ref(source: Source, row: int) -> int:
 def place_of(ref: int) -> tuple[int, int]:
     """Return the number of the source and the row of an article."""
     return ref >> 32, ref & 0xFFFFFFFF
-
-
-def in_partitions(entries: Entries, n_partitions: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the entries of each partition of the keys, as bytes."""
-    partitions = entries["key"] % np.uint64(n_partitions)
-    for partition in np.unique(partitions).tolist():
-        yield partition, entries[partitions == partition].tobytes()
 
 
 def links_of(parts: Iterable[bytes], *, threshold: float) -> Iterator[tuple[int, int]]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from corpora.datasets.shards import CHARACTERS_PER_BATCH
 from corpora.document import Rejected
-from corpora.news.boilerplate import count_shards, read_boilerplate
+from corpora.news.boilerplate import read_boilerplate
 from corpora.news.filters import Thresholds
 from corpora.news.near_duplicates import (
     duplicates_of,
@@ -28,10 +28,8 @@ from corpora.runs.plan import Unit
 from corpora.runs.record_errors import read_record, read_rows
 from corpora.system.sandbox import Bounds
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
-from pipelines.transforms.duplicate_articles import DUPLICATES
-from pipelines.transforms.elements import Merge, OfRun, PerUnit, ReadUnits
-
-BOILERPLATE = "boilerplate"
+from pipelines.transforms.common_keys import BOILERPLATE, DUPLICATES
+from pipelines.transforms.elements import OfRun, PerUnit, ReadUnits
 
 
 class ReadWebArchives(ReadUnits[Page | Revisit | Filtered | Rejected | Counts]):
@@ -153,23 +151,6 @@ class FilterArticles(PerUnit[PageArticle, Yield]):
         yield Rows("pages", self._reader.documents.batch())
         yield Rows("paragraphs", self._reader.paragraph_batch())
         yield Counts(self._reader.counters)
-
-
-class FindBoilerplate(Merge[Rows | Counts]):
-    """Find the paragraphs that occur on many pages of a site; runs once, on all pages.
-
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``boilerplate``.
-    """
-
-    min_pages: int = 5
-    """The least number of pages, with different titles, of a boilerplate paragraph; 0: none is."""
-
-    def merge(self) -> Iterator[Rows | Counts]:
-        """Count the paragraphs of all units."""
-        paragraphs = self.work.shards("paragraphs")
-        n_found, batches = count_shards(paragraphs, min_pages=self.min_pages)
-        yield from Rows.each(BOILERPLATE, batches)
-        yield Counts({"boilerplate.paragraphs": n_found})
 
 
 class RemoveBoilerplate(OfRun, PerUnit[Rows, Rows | Counts]):

@@ -13,7 +13,7 @@ import pytest
 from pipelines import documents_to_lexicon, news_to_documents, tei_to_ner, text_to_documents
 from pipelines.graph import Phase
 from pipelines.on_beam import beam_options
-from pipelines.transforms import duplicate_articles
+from pipelines.transforms import common_keys
 from tests.corpora.news.archive_samples import by_record
 from tests.pipelines import broken_graphs
 from tests.pipelines.test_news_to_documents import sample_records
@@ -51,7 +51,7 @@ def test_stages_and_their_merges_wait_for_each_other(tmp_path):
 @pytest.mark.parametrize("runner", [[RUNNER], ["--runner=BundleBasedDirectRunner"]])
 def test_articles_with_a_common_key_meet_on_any_runner(runner, tmp_path, monkeypatch):
     monkeypatch.setattr(news_to_documents, "RANGE_BYTES", 3_500)
-    monkeypatch.setattr(duplicate_articles, "SHARDS_PER_PARTITION", 1)
+    monkeypatch.setattr(common_keys, "SHARDS_PER_PARTITION", 1)
     (tmp_path / "a.warc.gz").write_bytes(by_record(sample_records()))
     for name, options in (("here", []), ("beam", runner)):
         where = ["--warc", str(tmp_path / "a.warc.gz"), "--output", str(tmp_path / name)]

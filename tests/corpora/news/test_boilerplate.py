@@ -13,8 +13,11 @@ from corpora.datasets import shards
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
 from corpora.news.boilerplate import (
-    count_shards,
+    batches_of,
+    count_partition,
+    entries_of,
     find_boilerplate,
+    in_partitions,
     paragraph_hash,
     read_boilerplate,
 )
@@ -46,8 +49,8 @@ def write(path, schema, batches):
     return path
 
 
-@given(st.lists(PAIRS, max_size=6), st.integers(0, 4))
-def test_a_unit_reads_the_boilerplate_of_its_own_pages(tables, min_pages):
+@given(st.lists(PAIRS, max_size=6), st.integers(1, 4), st.integers(1, 3))
+def test_a_unit_reads_the_boilerplate_of_its_own_pages(tables, min_pages, n_partitions):
     with tempfile.TemporaryDirectory() as folder:
         columns = SCHEMAS["news_paragraphs"].columns
         paths = [
@@ -59,13 +62,19 @@ def test_a_unit_reads_the_boilerplate_of_its_own_pages(tables, min_pages):
             for unit, pairs in enumerate(tables)
         ]
 
-        n_found, batches = count_shards(paths, min_pages=min_pages)
+        parts = defaultdict(list)
+        for unit, path in enumerate(paths):
+            entries = entries_of(path, unit)
+            for number, part in in_partitions(entries, by="paragraph", n_partitions=n_partitions):
+                parts[number].append(part)
+        counted = [count_partition(part, min_pages=min_pages) for part in parts.values()]
+        batches = batches_of(entries for _, entries in counted)
         shard = write(Path(folder, "found.arrow"), "news_boilerplate", batches)
 
         found = set(find_boilerplate(map(table, tables), min_pages=min_pages).tolist())
-        assert n_found == (len(found) if min_pages else 0)
+        assert sum(n for n, _ in counted) == len(found)
         for unit, pairs in enumerate(tables):
-            own = found & {paragraph for paragraph, _ in pairs} if min_pages else set()
+            own = found & {paragraph for paragraph, _ in pairs}
             assert read_boilerplate(shard, unit) == own
 
 

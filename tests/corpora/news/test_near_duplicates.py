@@ -19,11 +19,11 @@ from corpora.hashing.shingles import (
     signature_matrix,
     words_of,
 )
+from corpora.news.boilerplate import in_partitions
 from corpora.news.duplicate_groups import (
     ROUNDS,
     Source,
     entries_of,
-    in_partitions,
     links_of,
     spread,
 )
@@ -339,7 +339,7 @@ def groups_of(folder, rows, n_partitions):
     entries = entries_of(Source(0, "articles", 0), work, threshold=0.8)
     links = [
         link
-        for _, part in in_partitions(entries, n_partitions)
+        for _, part in in_partitions(entries, by="key", n_partitions=n_partitions)
         for link in links_of([part], threshold=0.8)
     ]
     for _ in range(ROUNDS):

@@ -1,10 +1,10 @@
-"""Transforms that find duplicates among the articles of a run, by shuffles of their keys.
+"""Transforms that find what articles have in common, by shuffles: boilerplate and duplicates.
 
-Unlike other graphs, this one has one unit and spreads its shards: what has a common key meets.
+Unlike other graphs, these have one unit and spread the shards: what has a common key meets.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -15,12 +15,12 @@ import pyarrow as pa
 from corpora.datasets.rows import Row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.errors import CorpusError
+from corpora.news import boilerplate
+from corpora.news.boilerplate import in_partitions
 from corpora.news.duplicate_groups import (
     ROUNDS,
-    SHARDS_PER_PARTITION,
     Source,
     entries_of,
-    in_partitions,
     links_of,
     place_of,
     read_members,
@@ -34,8 +34,32 @@ from pipelines.failures import UnitFailedError, explain
 from pipelines.outcomes import Counts, Rows
 from pipelines.transforms.elements import EndOfUnit, InUnit, OfRun, Step, StepFunction
 
-DUPLICATES = "duplicates"
+BOILERPLATE, DUPLICATES = "boilerplate", "duplicates"
+SHARDS_PER_PARTITION = 64
+"""The number of shards for each partition of the keys."""
 Keyed = tuple[int, Any]  # Any: Beam groups the values of one key, whatever they are
+
+
+class FindBoilerplate(OfRun, Step):
+    """Find the paragraphs that occur on many pages of a site.
+
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``boilerplate``.
+    """
+
+    min_pages: int = 5
+    """The least number of pages, with different titles, of a boilerplate paragraph; 0: none is."""
+
+    def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
+        """Apply the steps."""
+        found = (
+            pcoll
+            | "List" >> _do(_ListSources(self.folder))
+            | "Spread" >> beam.Reshuffle()
+            | "Paragraphs" >> _do(_ReadParagraphs(self.folder, self.min_pages))
+            | "Meet" >> beam.GroupByKey()
+            | "Count" >> _do(_CountPages(self.min_pages))
+        )
+        return _gathered(pcoll, found, _write_boilerplate)
 
 
 class FindDuplicateArticles(OfRun, Step):
@@ -70,12 +94,21 @@ class FindDuplicateArticles(OfRun, Step):
             | "In groups" >> beam.GroupByKey()
             | "Decide" >> _do(_Decide(self.threshold))
         )
-        return (
-            ((pcoll | "Unit" >> _do(_KeyUnit())), duplicates)
-            | "With unit" >> beam.Flatten()
-            | "Gather" >> beam.GroupByKey()
-            | "Write" >> beam.ParDo(_Gather()).with_output_types(InUnit)
-        )
+        return _gathered(pcoll, duplicates, _write_duplicates)
+
+
+def _gathered(
+    units: beam.PCollection,
+    found: beam.PCollection,
+    write: Callable[[list[Any]], Iterator[Rows | Counts]],  # Any: as ``Keyed``
+) -> beam.PCollection:
+    """Write all that was found as the result of the only unit."""
+    return (
+        ((units | "Unit" >> _do(_KeyUnit())), found)
+        | "With unit" >> beam.Flatten()
+        | "Gather" >> beam.GroupByKey()
+        | "Write" >> beam.ParDo(_Gather(write)).with_output_types(InUnit)
+    )
 
 
 def _do(function: beam.DoFn) -> beam.PTransform:
@@ -101,13 +134,38 @@ class _OnShards(StepFunction):
 
 class _ListSources(_OnShards):
     def read(self, unit: Unit, work: WorkDirectory) -> Iterator[Source]:
-        yield from sources_of(work.count("articles"), [str(file.check()) for file in unit.inputs])
+        yield from sources_of(work.count("pages"), [str(file.check()) for file in unit.inputs])
+
+
+def _n_partitions(work: WorkDirectory) -> int:
+    return 1 + work.count("pages") // SHARDS_PER_PARTITION
+
+
+class _ReadParagraphs(_OnShards):
+    def read(self, source: Source, work: WorkDirectory) -> Iterator[tuple[int, bytes]]:
+        if source.dataset == "articles" and self._threshold:
+            path = work.shard("paragraphs", source.index)
+            entries = boilerplate.entries_of(path, source.index)
+            yield from in_partitions(entries, by="paragraph", n_partitions=_n_partitions(work))
+
+
+class _CountPages(StepFunction):
+    def __init__(self, min_pages: int) -> None:
+        self._min_pages = min_pages
+
+    def process(self, partition: tuple[int, Iterable[bytes]]) -> Iterator[Keyed]:
+        yield 0, boilerplate.count_partition(partition[1], min_pages=self._min_pages)
+
+
+def _write_boilerplate(found: list[tuple[int, bytes]]) -> Iterator[Rows | Counts]:
+    yield from Rows.each(BOILERPLATE, boilerplate.batches_of(entries for _, entries in found))
+    yield Counts({"boilerplate.paragraphs": sum(n for n, _ in found)})
 
 
 class _ReadKeys(_OnShards):
     def read(self, source: Source, work: WorkDirectory) -> Iterator[tuple[int, bytes]]:
-        n_partitions = 1 + work.count("articles") // SHARDS_PER_PARTITION
-        yield from in_partitions(entries_of(source, work, threshold=self._threshold), n_partitions)
+        entries = entries_of(source, work, threshold=self._threshold)
+        yield from in_partitions(entries, by="key", n_partitions=_n_partitions(work))
 
 
 class _Link(StepFunction):
@@ -158,25 +216,26 @@ class _KeyUnit(StepFunction):
 
 
 class _Gather(StepFunction):
-    """The last step; what one unit looks for is one batch."""
+    """The last step, which has all results of the unit."""
+
+    def __init__(self, write: Callable[[list[Any]], Iterator[Rows | Counts]]) -> None:
+        self._write = write
 
     def process(self, element: tuple[int, Iterable[Any]]) -> Iterator[InUnit]:
         values = list(element[1])
         [unit] = [value for value in values if isinstance(value, Unit)]
-        rows = [row for value in values if not isinstance(value, Unit) for row in value]
-        rows.sort(key=itemgetter("unit", "row", "id"))
-        for _, of_unit in groupby(rows, key=itemgetter("unit")):
-            columns = SCHEMAS["news_duplicates"].columns
-            batch = pa.RecordBatch.from_pylist(list(of_unit), schema=columns)
-            yield InUnit(unit, Rows(DUPLICATES, batch))
-        yield InUnit(unit, _counts(rows))
+        for value in self._write([value for value in values if value is not unit]):
+            yield InUnit(unit, value)
         yield InUnit(unit, EndOfUnit())
 
 
-def _counts(rows: Iterable[Row]) -> Counts:
+def _write_duplicates(groups: list[list[Row]]) -> Iterator[Rows | Counts]:
+    """Make the rows; what one unit looks for is one batch."""
+    rows = sorted((row for group in groups for row in group), key=itemgetter("unit", "row", "id"))
+    for _, of_unit in groupby(rows, key=itemgetter("unit")):
+        columns = SCHEMAS["news_duplicates"].columns
+        yield Rows(DUPLICATES, pa.RecordBatch.from_pylist(list(of_unit), schema=columns))
     kinds = Counter((row["kind"], row["duplicate_of"] is not None) for row in rows)
-    counters = {
-        "revisits.of_an_article": kinds.pop((REVISIT, True), 0),
-        "revisits.others": kinds.pop((REVISIT, False), 0),
-    }
-    return Counts(counters, filtered={f"{kind}_duplicate": n for (kind, _), n in kinds.items()})
+    n_found, n_others = (kinds.pop((REVISIT, is_found), 0) for is_found in (True, False))
+    counters = {"revisits.of_an_article": n_found, "revisits.others": n_others}
+    yield Counts(counters, filtered={f"{kind}_duplicate": n for (kind, _), n in kinds.items()})
