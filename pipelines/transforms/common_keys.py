@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Generic, TypeVar
 
 import apache_beam as beam
 import pyarrow as pa
@@ -37,7 +37,11 @@ from pipelines.transforms.elements import EndOfUnit, InUnit, OfRun, Step, StepFu
 BOILERPLATE, DUPLICATES = "boilerplate", "duplicates"
 SHARDS_PER_PARTITION = 64
 """The number of shards for each partition of the keys."""
-Keyed = tuple[int, Any]  # Any: Beam groups the values of one key, whatever they are
+Keyed = tuple[int, object]
+_ANYTHING = beam.typehints.Any  # Beam knows no type for the values of several steps in one group
+_KEYED = beam.typehints.KV[int, _ANYTHING]
+A = TypeVar("A")
+Write = Callable[[list[A]], Iterator[Rows | Counts]]
 
 
 class FindBoilerplate(OfRun, Step):
@@ -98,41 +102,41 @@ class FindDuplicateArticles(OfRun, Step):
 
 
 def _gathered(
-    units: beam.PCollection,
-    found: beam.PCollection,
-    write: Callable[[list[Any]], Iterator[Rows | Counts]],  # Any: as ``Keyed``
+    units: beam.PCollection, found: beam.PCollection, write: Write[A]
 ) -> beam.PCollection:
     """Write all that was found as the result of the only unit."""
     return (
         ((units | "Unit" >> _do(_KeyUnit())), found)
         | "With unit" >> beam.Flatten()
         | "Gather" >> beam.GroupByKey()
-        | "Write" >> beam.ParDo(_Gather(write)).with_output_types(InUnit)
+        | "Write"
+        >> beam.ParDo(_Gather(write)).with_input_types(_ANYTHING).with_output_types(InUnit)
     )
 
 
 def _do(function: beam.DoFn) -> beam.PTransform:
-    kind = Source if isinstance(function, _ListSources) else Keyed
-    return beam.ParDo(function).with_output_types(kind)
+    """Apply a function whose results have an integer as the key, but for ``Source``."""
+    kind = Source if isinstance(function, _ListSources) else _KEYED
+    return beam.ParDo(function).with_input_types(_ANYTHING).with_output_types(kind)
 
 
-class _OnShards(StepFunction):
+class _OnShards(StepFunction, Generic[A]):
     """A function that reads shards; an error of it is that of the unit."""
 
     def __init__(self, folder: str, threshold: float = 0.0) -> None:
         self._folder, self._threshold = folder, threshold
 
-    def process(self, element: Any) -> Iterator[object]:  # Any: as ``Keyed``
+    def process(self, element: A) -> Iterator[object]:
         try:
             yield from self.read(element, WorkDirectory(self._folder))
         except (CorpusError, OSError) as error:
             raise UnitFailedError(explain(error, where=self._folder)) from error
 
-    def read(self, element: Any, work: WorkDirectory) -> Iterator[object]:  # Any: as ``Keyed``
+    def read(self, element: A, work: WorkDirectory) -> Iterator[object]:
         raise NotImplementedError
 
 
-class _ListSources(_OnShards):
+class _ListSources(_OnShards[Unit]):
     def read(self, unit: Unit, work: WorkDirectory) -> Iterator[Source]:
         yield from sources_of(work.count("pages"), [str(file.check()) for file in unit.inputs])
 
@@ -141,7 +145,7 @@ def _n_partitions(work: WorkDirectory) -> int:
     return 1 + work.count("pages") // SHARDS_PER_PARTITION
 
 
-class _ReadParagraphs(_OnShards):
+class _ReadParagraphs(_OnShards[Source]):
     def read(self, source: Source, work: WorkDirectory) -> Iterator[tuple[int, bytes]]:
         if source.dataset == "articles" and self._threshold:
             path = work.shard("paragraphs", source.index)
@@ -162,7 +166,7 @@ def _write_boilerplate(found: list[tuple[int, bytes]]) -> Iterator[Rows | Counts
     yield Counts({"boilerplate.paragraphs": sum(n for n, _ in found)})
 
 
-class _ReadKeys(_OnShards):
+class _ReadKeys(_OnShards[Source]):
     def read(self, source: Source, work: WorkDirectory) -> Iterator[tuple[int, bytes]]:
         entries = entries_of(source, work, threshold=self._threshold)
         yield from in_partitions(entries, by="key", n_partitions=_n_partitions(work))
@@ -193,8 +197,10 @@ class _Number(StepFunction):
         yield source.number, source
 
 
-class _ReadMembers(_OnShards):
-    def read(self, element: tuple[int, Iterable[Any]], work: WorkDirectory) -> Iterator[Keyed]:
+class _ReadMembers(_OnShards[tuple[int, Iterable[Source | tuple[int, int]]]]):
+    def read(
+        self, element: tuple[int, Iterable[Source | tuple[int, int]]], work: WorkDirectory
+    ) -> Iterator[Keyed]:
         values = list(element[1])
         [source] = [value for value in values if isinstance(value, Source)]
         groups = dict(value for value in values if not isinstance(value, Source))
@@ -215,16 +221,16 @@ class _KeyUnit(StepFunction):
         yield 0, unit
 
 
-class _Gather(StepFunction):
+class _Gather(StepFunction, Generic[A]):
     """The last step, which has all results of the unit."""
 
-    def __init__(self, write: Callable[[list[Any]], Iterator[Rows | Counts]]) -> None:
+    def __init__(self, write: Write[A]) -> None:
         self._write = write
 
-    def process(self, element: tuple[int, Iterable[Any]]) -> Iterator[InUnit]:
+    def process(self, element: tuple[int, Iterable[A | Unit]]) -> Iterator[InUnit]:
         values = list(element[1])
         [unit] = [value for value in values if isinstance(value, Unit)]
-        for value in self._write([value for value in values if value is not unit]):
+        for value in self._write([value for value in values if not isinstance(value, Unit)]):
             yield InUnit(unit, value)
         yield InUnit(unit, EndOfUnit())
 

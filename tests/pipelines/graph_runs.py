@@ -40,6 +40,8 @@ class _Step:
     def with_output_types(self, _):
         return self
 
+    with_input_types = with_output_types
+
     def __rrshift__(self, label):
         return self
 
