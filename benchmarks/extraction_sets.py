@@ -1,18 +1,20 @@
-"""Score the extraction of articles on four published evaluation sets.
+"""Score the extraction of articles on five published evaluation sets.
 
     python -m benchmarks.extraction_sets --data SETS                     # development parts
     python -m benchmarks.extraction_sets --data SETS --part test         # for the last figure alone
     python -m benchmarks.extraction_sets --data SETS --sets fundus --show
 
 SETS is a folder with clones of scrapinghub/article-extraction-benchmark, adbar/trafilatura,
-flairNLP/fundus and Murrough-Foley/web-content-extraction-benchmark; a set that is not there is
-skipped. WCXB has a development and a test part of its own; of the others, half of the addresses are
-development, by a hash of each. Every set is scored as it scores itself:
+flairNLP/fundus, Murrough-Foley/web-content-extraction-benchmark and
+immortal-autumn/Chinese-Web-Content-Extraction-Dataset; a set that is not there is skipped. WCXB has
+a development and a test part of its own; of the others, half of the addresses are development, by a
+hash of each. Every set is scored as it scores itself, but for the Chinese one, which does not say:
 
 - ``fundus``: paragraphs (letters and digits), of all pages together.
 - ``trafilatura``: pieces of text that must or must not be there, of all pages together.
 - ``scrapinghub``: four words in a row, each page as one.
 - ``wcxb``: words, each page as one; ``wcxb articles``: of articles alone.
+- ``chinese``: three characters in a row (or words of other scripts), each page as one.
 
 The scores of Onoma and those of trafilatura with its defaults are printed side by side.
 """
@@ -98,6 +100,14 @@ def read_scrapinghub(folder: Path) -> Iterator[Sample]:
         yield Sample(name, path, item.get("url"), item.get("articleBody", ""), half_of(name))
 
 
+def read_chinese(folder: Path) -> Iterator[Sample]:
+    """Read the pages of the Chinese set."""
+    for path in sorted((folder / "cleaned").glob("*.txt")):
+        text = decode(path.read_bytes(), content_type=None, name=path.name).text
+        html = folder / "original" / f"{path.stem}.html"
+        yield Sample(path.stem, html, None, text, half_of(path.stem))
+
+
 def read_wcxb(folder: Path) -> Iterator[Sample]:
     """Read the pages of WCXB, with their kinds."""
     for part in ("dev", "test"):
@@ -132,6 +142,14 @@ def of_words(texts: list[str], expected: str, *, size: int) -> Counts:
         shingles(text.lower() if size == 1 else text, size) for text in ("\n".join(texts), expected)
     )
     return (found & wanted).total(), found.total(), wanted.total()
+
+
+def of_characters(texts: list[str], expected: str) -> Counts:
+    *spaced, wanted = (
+        re.sub(r"([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3])", r" \1 ", text)
+        for text in (*texts, expected)
+    )
+    return of_words(spaced, wanted, size=3)
 
 
 def shingles(text: str, size: int) -> Counter[tuple[str, ...]]:
@@ -188,6 +206,7 @@ SETS = {
         "article-extraction-benchmark", read_scrapinghub, partial(of_words, size=4), means
     ),
     "wcxb": Set("web-content-extraction-benchmark", read_wcxb, partial(of_words, size=1), mean_f1),
+    "chinese": Set("Chinese-Web-Content-Extraction-Dataset", read_chinese, of_characters, mean_f1),
 }
 
 
