@@ -156,7 +156,7 @@ class _Reader:
         self.url = self._canonical(url)
         self.sites = self._sites()
         self.heads, self.head = (
-            _once(*(" ".join("".join(element.itertext()).split()) for element in elements))
+            _once(*(_plain("".join(element.itertext())) for element in elements))
             for elements in (tree.iter("h1"), tree.iterfind(".//head/title"))
         )
         self.article = self._own_article()
@@ -233,14 +233,17 @@ class _Reader:
     def _titles(self) -> tuple[str, ...]:
         """List all titles, without the site name at their end and then with it, the best first.
 
-        The best is the heading (``h1``) that shares most words with a title that the page names
+        The best is the heading (``h1``), with its kicker, that shares most words with a title named
         elsewhere (``_agreement``): it is what a reader sees.
         """
-        named = _once(_text(self.article.get("headline")), *self._all(*_TITLES))
+        headline = _text(self.article.get("headline")) or ""
+        named = _once(headline, *self._all(*_TITLES))
         titles = _once(*named, *self.heads, *self.head)
         names = [self._without_site(name) for name in (*named, *self.head)]
         heads = [head for head in self.heads if key_of(head) not in self.sites]
         best = max(heads, key=lambda head: _agreement(head, names), default="")
+        if best and key_of(headline).endswith(key_of(best)):
+            best = headline  # the heading with its kicker
         first = self._without_site(best) if best and _agreement(best, names) else None
         return _once(first, *map(self._without_site, titles), *titles)
 
@@ -371,12 +374,12 @@ def _text(value: object) -> str | None:
 def _plain(text: str) -> str:
     """Normalize text of metadata: HTML entities to characters, white space to single spaces.
 
-    Control characters and lone surrogates count as white space. Entities may be escaped twice, and
-    must end with a semicolon: a URL may hold ``&copy=2``.
+    Control characters and lone surrogates count as white space; soft hyphens go. Entities may be
+    escaped twice, and must end with a semicolon: a URL may hold ``&copy=2``.
     """
     for _ in range(2):
         text = _ENTITY.sub(lambda found: unescape(found[0]), text)
-    return " ".join(_CONTROL.sub(" ", text).split())
+    return " ".join(_CONTROL.sub(" ", text.replace("\u00ad", "")).split())
 
 
 def _once(*values: str | None) -> tuple[str, ...]:

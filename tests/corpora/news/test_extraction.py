@@ -397,6 +397,14 @@ def test_the_title_is_the_heading_that_is_like_a_title_of_the_page(head):
     assert article_of(page(head, body)).metadata.titles[0] == "Brücke offen"
 
 
+def test_a_title_has_its_kicker_and_no_soft_hyphens():
+    json = ld('{"@type":"NewsArticle","headline":"Lehde: Fuß\u00adgän\u00adger\u00adbrücke offen"}')
+
+    article = article_of(page(json, "<h1>Fuß\u00adgängerbrücke offen</h1>" + PARAGRAPHS))
+
+    assert article.metadata.titles[0] == "Lehde: Fußgängerbrücke offen"
+
+
 def test_a_heading_that_is_like_no_title_of_the_page_is_not_its_title():
     body = "<h1>Aus der Region</h1>" + PARAGRAPHS
 
