@@ -96,6 +96,11 @@ class Options(CommonOptions):
         help="keep pages that only list meanings of a title, flagged in their metadata, or drop "
         "them (default: keep)",
     )
+    interwiki: Literal["keep", "drop"] = option(
+        "keep",
+        help="keep links to articles of other Wikimedia wikis as mentions (enwiki:Berlin), "
+        "or only their text (default: keep)",
+    )
     templates: tuple[Path, ...] = option(
         (),
         nargs="+",
@@ -265,6 +270,7 @@ def _settings(options: Options, dumps: Sequence["Dump"], *, file: str) -> WikiSe
         site=replace(site, wiki=name, lang=lang),
         namespaces=sorted(options.namespaces),
         disambiguation=options.disambiguation,
+        interwiki=options.interwiki,
         extractor=extractor,
         augment=options.augment,
         right=options.right,

@@ -16,7 +16,7 @@ from corpora.wikipedia.ledger import count_page
 from corpora.wikipedia.page_items import WIKIDATA
 from corpora.wikipedia.pages import HTML, SCAN, Page
 from corpora.wikipedia.templates import TemplateTable, template_name
-from corpora.wikipedia.titles import TEMPLATE, Wiki, wikis
+from corpora.wikipedia.titles import ABROAD, TEMPLATE, Wiki, wikis
 
 MODELS = ("", "wikitext", SCAN, HTML)
 _REDIRECT = re.compile(r"\s*#\s?([^\W\d_]+(?:[ _-][^\W\d_]+)?)\s*:?\s*\[\[([^\[\]|\n]+)")
@@ -247,7 +247,7 @@ def find_redirect(page: Page, wiki: Wiki) -> Redirect | None:
     if page.redirect is None and (found is None or page.namespace is not None):
         return None  # a list may begin so, and newer dumps name the redirects
     target = wiki.target(f":{found[2] if found else page.redirect}")
-    is_elsewhere = target.reason in ("interwiki", "interlanguage")
+    is_elsewhere = target.reason == "interwiki" or target.title.startswith(ABROAD)
     title = wiki.title(page.redirect) if page.redirect else target.title
     if is_elsewhere:
         title = target.label.partition("#")[0]

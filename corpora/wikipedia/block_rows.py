@@ -13,7 +13,7 @@ from corpora.datasets.columns import Mentions, list_array, mention_array, with_c
 from corpora.datasets.redirect_table import RedirectTable
 from corpora.datasets.schemas import SCHEMAS
 from corpora.wikipedia.aside import SideBlock
-from corpora.wikipedia.reuse_links import note_led_on, put_back, without_wiki
+from corpora.wikipedia.reuse_links import note_led_on, put_back, with_wiki, without_wiki
 
 _BLOCKS = SCHEMAS["blocks"].columns
 _COLUMN = SCHEMAS["wiki_pages"].columns.field("blocks").type
@@ -106,7 +106,7 @@ def resolve_blocks(pages: pa.RecordBatch, wiki: str, redirects: RedirectTable) -
     written = links.structs.field("entity").dictionary_encode()
     titles = redirects.resolve(written.dictionary).take(written.indices)
     led_on = note_led_on(links.structs.field("entity"), titles, links.ends[ends])
-    entities = pc.binary_join_element_wise(wiki, titles, ":")
+    entities = with_wiki(wiki, titles)
     blocks = _with_links(structs, links, entities)
     column = pa.ListArray.from_arrays(pa.array(ends), blocks)
     return with_columns(pages, {"blocks": column, "blocks_led_on": led_on})

@@ -30,7 +30,7 @@ def reader_of(
 
     ``definitions`` is the table of the dump's own templates, if they are to be shown.
     """
-    wiki = _wiki(settings.site, tuple(settings.namespaces))
+    wiki = _wiki_of(settings)
     own = settings.abbreviations
     templates = _templates(wiki.codes, tuple(tables))
     if definitions:
@@ -48,7 +48,7 @@ def reader_of(
 
 def resolver_of(settings: WikiSettings, tables: Path) -> Resolver:
     """Build the resolver that finishes documents, once a run's ``tables`` hold all titles."""
-    wiki = _wiki(settings.site, tuple(settings.namespaces))
+    wiki = _wiki_of(settings)
     augmentation = Augmentation(
         lang=wiki.lang,
         min_characters=3 if wiki.trail else 2,
@@ -87,8 +87,13 @@ def missing_tables(name: str, lang: str) -> list[str]:
     return [what for what, is_there in found.items() if not is_there]
 
 
+def _wiki_of(settings: WikiSettings) -> Wiki:
+    reads, keeps_interwiki = tuple(settings.namespaces), settings.interwiki == "keep"
+    return _wiki(settings.site, reads, keeps_interwiki=keeps_interwiki)
+
+
 @cache
-def _wiki(site: SiteInfo, reads: tuple[int, ...]) -> Wiki:
+def _wiki(site: SiteInfo, reads: tuple[int, ...], *, keeps_interwiki: bool) -> Wiki:
     """Build the wiki, once per process."""
     return wiki_of(
         name=site.wiki,
@@ -97,6 +102,7 @@ def _wiki(site: SiteInfo, reads: tuple[int, ...]) -> Wiki:
         namespaces=site.namespaces,
         case_sensitive=site.case_sensitive,
         reads=reads,
+        keeps_interwiki=keeps_interwiki,
     )
 
 

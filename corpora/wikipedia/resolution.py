@@ -21,7 +21,8 @@ from corpora.datasets.columns import (
 from corpora.datasets.redirect_table import RedirectTable
 from corpora.datasets.schemas import EXAMPLE_COUNTS
 from corpora.matching.arrays import code_points, code_units
-from corpora.wikipedia.reuse_links import as_written, find_finished, note_led_on
+from corpora.wikipedia.reuse_links import as_written, find_finished, note_led_on, with_wiki
+from corpora.wikipedia.titles import ABROAD
 from corpora.wikipedia.unmatched import OWN, Unmatched, unmatched_of
 
 EXAMPLE_WORDS = 510
@@ -79,7 +80,7 @@ class Resolver:
         titles = self._resolved(written)
         led_on = note_led_on(written, titles, links.ends)
         unmatched = unmatched_of(titles, links.ends, pages.column("title"), table=self.unmatched)
-        entities = pc.binary_join_element_wise(self.wiki, titles, ":")
+        entities = with_wiki(self.wiki, titles)
         links = Mentions(with_field(links.structs, "entity", entities), links.ends)
         mentions = links
         if self.augmentation:
@@ -117,7 +118,11 @@ class Resolver:
         from corpora.matching.title_matches import match_titles, page_forms, spelled_as_linked
 
         starts, stops = mentions.numbers("start").tolist(), mentions.numbers("end").tolist()
-        targets, ends = titles.to_pylist(), mentions.ends.tolist()
+        is_abroad = pc.starts_with(titles, ABROAD)
+        targets = pc.if_else(
+            is_abroad, None, titles
+        ).to_pylist()  # found only on pages that know it
+        ends = mentions.ends.tolist()
         names = pages.column("title").to_pylist()
         for i, numbers in enumerate(unmatched.to_pylist()):
             for number in numbers:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from corpora.datasets.columns import Mentions, list_array, with_field, with_mentions
 from corpora.datasets.redirect_table import RedirectTable
 from corpora.datasets.schemas import SCHEMAS
+from corpora.wikipedia.titles import ABROAD
 from corpora.wikipedia.unmatched import Unmatched, unmatched_of
 
 _LED_ON = SCHEMAS["wiki_pages"].columns.field("led_on").type
@@ -128,8 +129,21 @@ def _led_on(column: pa.ListArray, first: Rows) -> tuple[Rows, pa.StringArray]:
 
 
 def without_wiki(wiki: str, entities: pa.StringArray) -> pa.StringArray:
-    """Remove the wiki's name and the colon from the front of entities."""
-    return pc.utf8_slice_codeunits(entities, start=len(wiki) + 1)
+    """Turn entities into titles; those of other wikis stay, after a sign."""
+    titles = pc.utf8_slice_codeunits(entities, start=len(wiki) + 1)
+    is_own = pc.starts_with(entities, f"{wiki}:")
+    if pc.all(is_own).as_py() is not False:
+        return titles
+    return pc.if_else(is_own, titles, pc.binary_join_element_wise(ABROAD, entities, ""))
+
+
+def with_wiki(wiki: str, titles: pa.StringArray) -> pa.StringArray:
+    """Turn titles into entities: the wiki's name and a colon before those of this wiki."""
+    entities = pc.binary_join_element_wise(wiki, titles, ":")
+    is_abroad = pc.starts_with(titles, ABROAD)
+    if not pc.any(is_abroad).as_py():
+        return entities
+    return pc.if_else(is_abroad, pc.utf8_slice_codeunits(titles, start=len(ABROAD)), entities)
 
 
 def _are_unequal(some: pa.StringArray, others: pa.StringArray) -> Flags:

@@ -16,6 +16,7 @@ class WikiSettings:
     namespaces: Sequence[int]
     """The numbers of the namespaces that are read, in order."""
     disambiguation: Literal["keep", "drop"]
+    interwiki: Literal["keep", "drop"]
     extractor: str
     """The name of the extractor, and the version if it is not ours."""
     augment: Literal["article", "off"]

@@ -7,7 +7,7 @@ from corpora.wikipedia.articles import Article, ArticleReader
 from corpora.wikipedia.blocks import Link, PageText
 from corpora.wikipedia.pages import Page
 from corpora.wikipedia.templates import load_templates
-from corpora.wikipedia.titles import language_code, language_of, wiki_of
+from corpora.wikipedia.titles import ABROAD, language_code, language_of, wiki_of
 
 
 def read_page(source: str, *, wiki: str, title: str = "") -> Document:
@@ -49,5 +49,6 @@ def read_page(source: str, *, wiki: str, title: str = "") -> Document:
 
 def _mention_of(wiki: str, link: Link) -> Mention:
     attributes = {"section": link.section} if link.section else {}
-    entity = f"{wiki}:{link.target}"
+    abroad = link.target.removeprefix(ABROAD)
+    entity = f"{wiki}:{link.target}" if abroad == link.target else abroad
     return Mention(link.start, link.end, entity=entity, origin="link", attributes=attributes)

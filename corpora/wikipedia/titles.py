@@ -40,6 +40,8 @@ _MAX_TITLES = 100_000  # targets in the cache
 _PROJECT = re.compile(r"wik(?:tionary|i(?:books|news|quote|source|versity|voyage)?)$")
 
 
+ABROAD = ":"
+"""Stands before the entity of a page of another wiki where else a title of this wiki stands."""
 VANISHING = frozenset({"file", "category", "interlanguage"})
 """The reasons of targets whose links show nothing."""
 
@@ -70,6 +72,8 @@ class Wiki:
     which has no name."""
     names: Mapping[int, str] = field(default_factory=dict)
     """The name of each namespace, as titles have it."""
+    keeps_interwiki: bool = True
+    """Whether links to other Wikimedia wikis are mentions."""
     reads: frozenset[int] = frozenset({0})
     """The namespaces whose pages are read: links to them are mentions."""
     case_sensitive: bool = False
@@ -131,7 +135,44 @@ class Wiki:
             return Target("malformed", name, section, raw.strip())
         if name.startswith("../") or (name[0] == "/" and self.has_subpages):
             return Target("subpage", name, section, label)
-        return Target(self._elsewhere(name), self.title(name), section, label)
+        reason = self._elsewhere(name)
+        if reason == "interwiki":
+            return self._abroad(name, section, label)
+        return Target(reason, self.title(name), section, label)
+
+    def _abroad(self, name: str, section: str, label: str) -> Target:
+        """Parse a target with prefixes of other wikis: at most two that tables know, or none."""
+        wiki, title = self, name
+        for _ in range(2 * self.keeps_interwiki):
+            prefix, _, rest = title.partition(":")
+            other = wiki.neighbor(prefix.strip().lower())
+            if other is None:
+                break
+            wiki, title = other, rest.lstrip(" :")
+        if wiki is self or not title or wiki._elsewhere(title):  # noqa: SLF001 - of this class
+            return Target("interwiki", self.title(name), section, label)
+        if wiki.name == self.name:
+            return Target("", self.title(title), section, label)
+        return Target("", f"{ABROAD}{wiki.name}:{wiki.title(title)}", section, label)
+
+    def neighbor(self, prefix: str) -> "Wiki | None":
+        """Return the wiki that a prefix leads to, if it is of Wikimedia, as is this one.
+
+        ``w`` leads from a sister project to the Wikipedia of its language, and from a Wikipedia to
+        the English one; other prefixes of projects do likewise.
+        """
+        tables = wikis()
+        code, project = _own_code(self.name, self.lang), _project_of(self.name)
+        if not code:
+            return None
+        if prefix in tables["languages"]:
+            code = tables["editions"].get(prefix, prefix)
+        elif prefix in tables["siblings"]:
+            other = tables["siblings"][prefix]
+            code, project = ("en" if other == project else code), other
+        else:
+            return None
+        return _wikimedia(f"{code.replace('-', '_')}{project}")
 
     def _in_any_language(self, name: str) -> str:
         """Return the page that a link leads to by ``Special:MyLanguage``; other links stay."""
@@ -150,8 +191,8 @@ class Wiki:
         reason = self._elsewhere(name)
         if reason in ("file", "category"):
             reason = self._of_namespace(self.namespace(name))
-        if reason == "interlanguage":
-            reason = "interwiki"
+        if reason in ("interlanguage", "interwiki"):
+            return self._abroad(name, section, label)
         return Target(reason, self.title(name), section, label)
 
     def _of_namespace(self, number: int) -> str:
@@ -311,13 +352,23 @@ def codes_of(name: str, lang: str) -> tuple[str, ...]:
     (('simple', 'en'), ('nb', 'no'), ('wiktionary', 'de'))
     """
     languages = wikis()["languages"]
-    found = _PROJECT.search(name)
-    project = found[0] if found and found[0] != "wiki" else ""
+    project = _project_of(name).removesuffix("wiki")
     codes = [project, _own_code(name, lang)]
     codes += [lang, *(code for code, tag in wikis()["codes"].items() if tag == lang != "en")]
     if lang not in languages:
         codes.append(primary_language(lang))
     return tuple(dict.fromkeys(filter(None, codes)))
+
+
+def _project_of(name: str) -> str:
+    found = _PROJECT.search(name)
+    return found[0] if found else ""
+
+
+@cache
+def _wikimedia(name: str) -> Wiki:
+    """Build a wiki from what our tables have on it."""
+    return wiki_of(name=name, lang=language_of(name), case_sensitive=name.endswith("wiktionary"))
 
 
 def _own_code(name: str, lang: str) -> str:
@@ -335,6 +386,7 @@ def wiki_of(
     namespaces: Mapping[str, int] | None = None,
     case_sensitive: bool = False,
     reads: Iterable[int] = (0,),
+    keeps_interwiki: bool = True,
 ) -> Wiki:
     """Build a wiki from what its dump says, and what our tables have on it."""
     known = {name.lower(): number for name, number in (namespaces or {}).items() if name}
@@ -350,6 +402,7 @@ def wiki_of(
         namespaces=known,
         names={number: name for name, number in (namespaces or {}).items()},
         reads=frozenset(reads),
+        keeps_interwiki=keeps_interwiki,
         case_sensitive=case_sensitive,
         trail="" if trails["none"] & set(codes) else f"a-z{own}",
         variants=next((tuple(variants[code]) for code in codes if code in variants), ()),

@@ -555,3 +555,33 @@ def test_a_translated_page_is_in_its_language(tmp_path):
     french, also_french, other = documents_of(tmp_path / "out")
     assert [french.lang, also_french.lang, other.lang] == ["fr", "fr-x", "de"]
     assert len(french.sentences) == 2
+
+
+def test_links_to_other_wikis_are_kept_or_dropped_also_where_pages_are_taken_over(tmp_path):
+    text = "Siehe [[:en:Grain|Grain]] und [[Mehl]]. Grain und Mehl.<ref>[[w:Rye]]</ref>"
+    wiki = SmallWiki((Page(1, "Korn", text), Page(2, "Brot", "[[Mehl]] [[:en:Grain]]")))
+    options = ("--wiki", "dewiki", "--blocks", "references")
+    for name, changed in (("old", wiki), ("new", wiki.edit("Brot", text="Brot, [[Korn]]"))):
+        (tmp_path / f"{name}.xml").write_text(changed.dump(), "utf-8")
+        assert run(tmp_path / name, *options, input=tmp_path / f"{name}.xml") == 0
+    reuse = ("--reuse", tmp_path / "old")
+    drop = ("--interwiki", "drop")
+
+    assert run(tmp_path / "taken", *options, *reuse, input=tmp_path / "new.xml") == 0
+    assert run(tmp_path / "dropped", *options, *drop, input=tmp_path / "new.xml") == 0
+
+    korn, _ = documents_of(tmp_path / "new")
+    named = [(korn.text[m.start : m.end], m.entity, m.origin) for m in korn.mentions]
+    assert named == [
+        ("Grain", "enwiki:Grain", "link"),
+        ("Mehl", "dewiki:Mehl", "link"),
+        ("Mehl", "dewiki:Mehl", "title_match"),
+    ]
+    [note] = open_dataset(tmp_path / "new" / "blocks").rows()
+    assert [mention["entity"] for mention in note["mentions"]] == ["enwiki:Rye"]
+    assert files_of(tmp_path / "taken") | {"run.json": b""} == (
+        files_of(tmp_path / "new") | {"run.json": b""}
+    )
+    entities = [m.entity for d in documents_of(tmp_path / "dropped") for m in d.mentions]
+    assert not [entity for entity in entities if entity.startswith("en")]
+    assert links_add_up(describe(tmp_path / "dropped")["counters"])

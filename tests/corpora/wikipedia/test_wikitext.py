@@ -9,6 +9,7 @@ import pytest
 from corpora.errors import UsageError
 from corpora.wikipedia.blocks import PageText
 from corpora.wikipedia.dump import examine, read_pages
+from corpora.wikipedia.single_page import read_page
 from corpora.wikipedia.templates import load_templates
 from corpora.wikipedia.titles import wiki_of
 from corpora.wikipedia.wikitext import extract
@@ -53,6 +54,45 @@ def test_wikitext_becomes_what_was_written_by_hand(case):
 def test_a_private_wiki_is_in_the_language_of_its_dump_whatever_its_name():
     assert wiki_of(name="mywiki", lang="en").codes == ("en",)
     assert wiki_of(name="mywiki", lang="en").has_subpages
+
+
+@pytest.mark.parametrize(
+    ("name", "link", "entity"),
+    [
+        ("dawiki", ":en:foo bar#x", "enwiki:Foo bar"),
+        ("dawiki", "w:de:berlin", "dewiki:Berlin"),
+        ("dawiki", "w:foo", "enwiki:Foo"),
+        ("dawiki", ":da:mølle", "dawiki:Mølle"),
+        ("dawiki", ":jp:東京", "jawiki:東京"),
+        ("dawiki", ":de:wikt:haus", "dewiktionary:haus"),
+        ("dewikisource", "w:foo", "dewiki:Foo"),
+        ("dewikisource", ":simple:A", "simplewikisource:A"),
+        ("dawiki", ":en:Category:X", None),
+        ("dawiki", ":fr:Utilisateur:X", None),
+        ("dawiki", ":en:en:en:en:A", None),
+        ("dawiki", ":en:", None),
+        ("dawiki", "commons:X", None),
+        ("kleinwiki", ":en:A", None),
+    ],
+)
+def test_a_link_to_another_wiki_of_wikimedia_is_a_mention_of_its_page(name, link, entity):
+    page = read_page(f"a [[{link}|b]] c", wiki=name)
+
+    assert page.text == "a b c"
+    assert [mention.entity for mention in page.mentions] == [entity] * (entity is not None)
+
+
+@pytest.mark.parametrize(
+    ("name", "wikitext", "entities"),
+    [
+        ("enwiki", "A {{ill|Foo Bar|de|Bar (X)}} {{ill|X|WD=Q1}}", ["dewiki:Bar (X)"]),
+        ("enwiktionary", "To {{w|walk}} or {{w|Paris|go}}", ["enwiki:Walk", "enwiki:Paris"]),
+    ],
+)
+def test_templates_that_link_to_another_wiki_are_mentions(name, wikitext, entities):
+    page = read_page(wikitext, wiki=name)
+
+    assert [mention.entity for mention in page.mentions] == entities
 
 
 @pytest.mark.parametrize("wiki", ["dewikibooks", "commonswiki"])
