@@ -33,7 +33,7 @@ _FATES = {
     "file": "the file itself (links in its caption are mentions)",
     "category": "categories",
     "interlanguage": "the same article in another language",
-    "interwiki": "another wiki or project; the text stays",
+    "interwiki": "another wiki or project that is no mention; the text stays",
     "namespace": "another namespace; the text stays",
     "section": "a section of the same page; the text stays",
     "subpage": "a subpage; the text stays",

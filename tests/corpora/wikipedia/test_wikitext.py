@@ -64,7 +64,7 @@ def test_a_private_wiki_is_in_the_language_of_its_dump_whatever_its_name():
         ("dawiki", "w:foo", "enwiki:Foo"),
         ("dawiki", ":da:mølle", "dawiki:Mølle"),
         ("dawiki", ":jp:東京", "jawiki:東京"),
-        ("dawiki", ":de:wikt:haus", "dewiktionary:haus"),
+        ("dawiki", ":de:wikt:haus", None),
         ("dewikisource", "w:foo", "dewiki:Foo"),
         ("dewikisource", ":simple:A", "simplewikisource:A"),
         ("dawiki", ":en:Category:X", None),
@@ -72,6 +72,7 @@ def test_a_private_wiki_is_in_the_language_of_its_dump_whatever_its_name():
         ("dawiki", ":en:en:en:en:A", None),
         ("dawiki", ":en:", None),
         ("dawiki", "commons:X", None),
+        ("dewiktionary", ":en:house", "enwiktionary:house"),
         ("kleinwiki", ":en:A", None),
     ],
 )
