@@ -463,12 +463,33 @@ def prepare_streams() -> None:
 def _to_output(number: int, *, like: io.TextIOWrapper) -> io.TextIOWrapper:
     output = Output(number, "w", closefd=False)
     is_direct = like.write_through  # python -u: no buffer
-    return io.TextIOWrapper(
+    return (_Terminal if os.isatty(number) else io.TextIOWrapper)(
         cast("io.BufferedWriter", output) if is_direct else io.BufferedWriter(output),
         encoding=like.encoding,
         line_buffering=like.line_buffering,
         write_through=is_direct,
     )
+
+
+_CONTROL = re.compile("\x1b\\[(?:0|1(?:;3[0-9])?)m|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""The styles of ``paint``, and control characters other than tab and line feed."""
+
+
+class _Terminal(io.TextIOWrapper):
+    """A stream to a terminal: control characters of files and servers are shown, not obeyed."""
+
+    def write(self, text: str) -> int:
+        """Write, with signs in place of control characters; colours stay."""
+        super().write(_CONTROL.sub(_shown_control, text))
+        return len(text)
+
+
+def _shown_control(found: re.Match[str]) -> str:
+    code = ord(found[0][-1])
+    if len(found[0]) > 1:
+        return found[0]
+    pictures = "\N{SYMBOL FOR NULL}", "\N{SYMBOL FOR DELETE}", "\N{REPLACEMENT CHARACTER}"
+    return chr(ord(pictures[0]) + code) if code < ord(" ") else pictures[1 + (code > 0x7F)]
 
 
 class Output(io.FileIO):

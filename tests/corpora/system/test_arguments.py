@@ -5,6 +5,7 @@ import io
 import json
 import os
 import sys
+import tty
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -310,3 +311,22 @@ def test_a_command_needs_no_docstring(capsys):
 
     assert ended.value.code == 0
     assert "usage: python -m corpora.example" in capsys.readouterr().out
+
+
+def test_a_terminal_is_sent_no_control_characters_of_files():
+    reader, terminal = os.openpty()
+    tty.setraw(terminal)
+    like = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", line_buffering=True)
+
+    stream = arguments._to_output(terminal, like=like)
+    stream.write("Ada\x1b]0;x\x07\t\x1b[2J\x1b[1;31mrot\x1b[0m\r\x9b\x7f\n")
+
+    assert os.read(reader, 200).decode() == "Ada␛]0;x␇\t␛[2J\x1b[1;31mrot\x1b[0m␍\ufffd␡\n"
+
+
+def test_what_no_terminal_reads_is_as_it_is(tmp_path):
+    like = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", line_buffering=True)
+    with (tmp_path / "a").open("wb") as file:
+        arguments._to_output(file.fileno(), like=like).write("\x1b[2J\n")
+
+    assert (tmp_path / "a").read_bytes() == b"\x1b[2J\n"
