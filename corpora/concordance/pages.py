@@ -20,6 +20,7 @@ from corpora.registers.entry import Date, Entry
 from corpora.registers.identifiers import address_of
 from corpora.reports import counted
 from corpora.reports.pages import render
+from corpora.system.cells import one_line
 
 T = TypeVar("T")
 
@@ -91,7 +92,7 @@ def make_table(concordance: Concordance) -> Iterator[str]:
             for number, n in sorted(Counter(each.letter for each in subject.mentions).items()):
                 letter = concordance.letters[number]
                 of = (kind, subject.id, subject.name, letter.id, letter.title, letter.date, str(n))
-                yield "\t".join(" ".join(cell.split()) for cell in of) + "\n"
+                yield "\t".join(map(one_line, of)) + "\n"
 
 
 class _Writer:

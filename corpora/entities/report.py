@@ -8,6 +8,7 @@ from corpora.entities.choice import MIN_COUNTS, SIZES, Change
 from corpora.entities.exports import Row
 from corpora.entities.vocabulary import SPECIAL
 from corpora.reports import markdown_table
+from corpora.system.cells import one_line
 
 _LISTED = 20
 _MANY = 0.3
@@ -18,7 +19,7 @@ def change_lines(listed: Iterable[Change]) -> Iterator[str]:
     """Write ``changes.tsv``: the differences from the vocabulary before."""
     yield "\t".join(Change._fields) + "\n"
     for change in listed:
-        values = ("" if value is None else " ".join(str(value).split()) for value in change)
+        values = ("" if value is None else one_line(value) for value in change)
         yield "\t".join(values) + "\n"
 
 

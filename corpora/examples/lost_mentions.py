@@ -11,6 +11,7 @@ import pyarrow as pa
 from corpora.datasets.columns import Mentions
 from corpora.examples.mentions import LOSSES, NAMED, Entities
 from corpora.reports import markdown_table
+from corpora.system.cells import guarded
 
 LISTED: Final = 100
 """The most mentions that are listed for each reason and each shard of documents."""
@@ -80,7 +81,7 @@ def to_tsv(named: Iterable[Mapping[str, str | int]]) -> Iterator[str]:
     columns = [column.name for column in fields(LostMention)]
     yield "\t".join(columns) + "\n"
     for mention in named:
-        yield "\t".join(str(mention[column]) for column in columns) + "\n"
+        yield "\t".join(guarded(str(mention[column])) for column in columns) + "\n"
 
 
 def section(named: Sequence[Mapping[str, str | int]], counters: Mapping[str, int]) -> Iterator[str]:

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from corpora.news.filters import Thresholds
 from corpora.reports import counted, markdown_table
 from corpora.runs.build import Build
+from corpora.system.cells import one_line
 
 _COLUMNS = ("id", "url", "kind", "similarity", "duplicate_of", "duplicate_of_url")
 
@@ -14,8 +15,7 @@ def duplicates_lines(notes: Iterable[Mapping[str, object]]) -> Iterator[str]:
     """Yield the list of duplicates as TSV: each article left out, and the kept one."""
     yield "\t".join(_COLUMNS) + "\n"
     for note in notes:
-        values = (" ".join(str(note[column]).split()) for column in _COLUMNS)
-        yield "\t".join(values) + "\n"
+        yield "\t".join(one_line(note[column]) for column in _COLUMNS) + "\n"
 
 
 def to_markdown(

@@ -11,6 +11,7 @@ from corpora.document import Document
 from corpora.registers.entry import Entry, kind_of_label
 from corpora.registers.register import Register
 from corpora.reports import markdown_table
+from corpora.system.cells import one_line
 
 N_EXAMPLES = 10
 """The most items of a list in the card; side files have all."""
@@ -101,7 +102,7 @@ def _other_kind(coverage: Coverage) -> Iterator[tuple[object, ...]]:
 
 def _lines(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> Iterator[str]:
     for row in (head, *rows):
-        yield "\t".join(" ".join(str(cell).split()) for cell in row) + "\n"
+        yield "\t".join(map(one_line, row)) + "\n"
 
 
 def to_markdown(coverage: Coverage) -> str:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from corpora.document import Document, Mention, reading_order
 from corpora.errors import UsageError
+from corpora.system.cells import guarded, unguarded
 from corpora.system.parsing import parse_json
 from corpora.tei.decisions import CONTEXT as SIDE
 from corpora.tei.decisions import Answers, DecidedName, Decision, Decisions
@@ -100,7 +101,7 @@ def write_candidates(path: Path, found: Iterable[tuple[str, Document, Sequence[M
         rows.writerow(COLUMNS)
         for file, document, mentions in found:
             for mention in sorted(mentions, key=reading_order):
-                rows.writerow(_row(file, document, mention))
+                rows.writerow(map(guarded, _row(file, document, mention)))
                 number += 1
     return number
 
@@ -170,7 +171,7 @@ def _decoded(data: bytes) -> str:
 
 
 def _candidate(cells: Mapping[str, str], where: str) -> Candidate:
-    plain = {name: _unescape(value) for name, value in cells.items()}
+    plain = {name: _unescape(unguarded(value)) for name, value in cells.items()}
     answer = plain.get("accept", "").strip().lower()
     if answer not in _YES | _NO:
         raise UsageError(f"{where}: accept is {answer!r}; write yes, no, or nothing for yes.")

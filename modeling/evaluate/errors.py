@@ -8,6 +8,7 @@ from typing import Final, Literal
 import numpy as np
 
 from corpora.document import TokenSpan
+from corpora.system.cells import guarded
 from modeling.data.predictions import PredictedSpan, Tagged
 from modeling.taggers.counts import (
     Key,
@@ -149,7 +150,7 @@ def list_errors(runs: Mapping[str, tuple[Sequence[Tagged], Sequence[Finding]]]) 
         for found in findings:
             if found.kind != "correct":
                 cells = _line(run, tagged[found.index], found)
-                yield "\t".join(cell.translate(_ESCAPES) for cell in cells) + "\n"
+                yield "\t".join(guarded(cell.translate(_ESCAPES)) for cell in cells) + "\n"
 
 
 def _line(run: str, one: Tagged, found: Finding) -> Iterator[str]:

@@ -8,6 +8,7 @@ from corpora.document import Span
 from corpora.errors import UsageError
 from corpora.reports.pages import Block, Heading, Picture, Table, Text, to_html
 from corpora.system.arguments import Summary
+from corpora.system.cells import one_line
 from corpora.system.parsing import read_json
 from corpora.system.writing import write_json, write_text
 from modeling.finetune.data import NerData
@@ -101,8 +102,9 @@ def _points(spans: Sequence[Drawn], planes: Mapping[str, Numbers]) -> Iterator[s
     yield "\t".join(["sentence", "start", "end", "label", "text", *axes]) + "\n"
     for number, one in enumerate(spans):
         where = [f"{value:.5f}" for plane in planes.values() for value in plane[number]]
-        span, text = one.span, " ".join(one.text.split())
-        cells = [one.sentence.id, str(span.start), str(span.end), span.label, text, *where]
+        span, id = one.span, one_line(one.sentence.id)
+        about = one_line(span.label), one_line(one.text)
+        cells = [id, str(span.start), str(span.end), *about, *where]
         yield "\t".join(cells) + "\n"
 
 

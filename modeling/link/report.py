@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from corpora.reports import counted
 from corpora.reports.pages import Block, Heading, Table, Text, to_markdown
+from corpora.system.cells import guarded
 from corpora.system.writing import write_json, write_text
 from modeling.bootstrap import Interval
 from modeling.link.evaluation import F1, RANKS, Outcome, Ratio, Ratios, groups
@@ -188,4 +189,4 @@ def _rows(outcomes: Sequence[Outcome]) -> Iterator[str]:
 def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4f}"
-    return "" if value is None else json.dumps(str(value), ensure_ascii=False)[1:-1]
+    return "" if value is None else guarded(json.dumps(str(value), ensure_ascii=False)[1:-1])

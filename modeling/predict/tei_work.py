@@ -21,6 +21,7 @@ from corpora.reports import counted
 from corpora.runs.plan import find_inputs
 from corpora.runs.record_errors import reject
 from corpora.system.arguments import Summary
+from corpora.system.cells import one_line
 from corpora.system.command_names import as_typed
 from corpora.system.files import check_new
 from corpora.system.writing import write_text, write_whole
@@ -366,8 +367,7 @@ def _skipped_lines(skipped: Sequence[tuple[str, Skipped]]) -> Iterator[str]:
         mention = one.mention
         score = "" if mention.score is None else f"{mention.score:.4f}"
         place = (name, one.document, mention.start, mention.end, mention.label, score)
-        text = " ".join(one.text.split())  # without tabs and line ends
-        yield "\t".join(map(str, (*place, one.reason, text))) + "\n"
+        yield "\t".join(map(one_line, (*place, one.reason, one.text))) + "\n"
 
 
 def _kept_lines(kept: Sequence[tuple[str, Kept]]) -> Iterator[str]:

@@ -369,3 +369,21 @@ def test_an_entity_may_be_typed_as_the_files_have_it(typed, entity, listed, edit
     [_, decision, _] = apply(listed, replace(edition, name="mine")).decisions
 
     assert (decision.verdict, decision.name.entity) == ("corrected", entity)
+
+
+def test_a_name_that_a_spreadsheet_would_run_is_text_and_comes_back(tmp_path):
+    text = "=1+2 und -Ada, '=x"
+    mentions = [Mention(0, 4, label="=A", entity="@x:1"), Mention(9, 13, label="person")]
+    path = tmp_path / "candidates.tsv"
+
+    write_candidates(
+        path, [("+a.xml", Document(id="-1", group="", source="", text=text), mentions)]
+    )
+
+    rows = csv.reader(path.read_text("utf-8-sig").splitlines(), dialect="excel-tab")
+    assert not any(cell[:1] in {*"=+-@"} and cell[:1] for row in rows for cell in row)
+    read = [(c.file, c.document, c.name, c.label, c.entity) for c in read_candidates(path)]
+    assert read == [
+        ("+a.xml", "-1", "=1+2", "=A", "@x:1"),
+        ("+a.xml", "-1", "-Ada", "person", None),
+    ]

@@ -1,0 +1,27 @@
+"""Cells of tables that people open in spreadsheets, which take ``=1+2`` for a formula and run it.
+
+An apostrophe before such a cell makes it text. What reads the table again takes it off.
+"""
+
+import re
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+
+
+def guarded(cell: str) -> str:
+    """Put an apostrophe before a cell that a spreadsheet would take for a formula.
+
+    >>> guarded("=HYPERLINK(1)"), guarded("Ada"), guarded("'=1")
+    ("'=HYPERLINK(1)", 'Ada', "''=1")
+    """
+    return f"'{cell}" if _FORMULA.match(cell) else cell
+
+
+def unguarded(cell: str) -> str:
+    """Take the apostrophe off that ``guarded`` put there."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+
+
+def one_line(cell: object) -> str:
+    """Write a cell of a table without quotation marks: white space as one space, and guarded."""
+    return guarded(" ".join(str(cell).split()))
