@@ -73,7 +73,7 @@ def compare(documents: Sequence[Document], names: Names) -> Outcome:
         id, start, end, label = key
         outcome.written += 1
         outcome.right += key in names
-        if key in names and any(entities):
+        if any(names.get(key, ())) and any(entities):
             outcome.with_id += 1
             outcome.right_ids += bool(entities & names[key])
         sides = texts[id][max(0, start - 40) : start], texts[id][end : end + 40]

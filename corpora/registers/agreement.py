@@ -1,12 +1,14 @@
-"""Names of a tagger and names of a dictionary in one text: together never less than either alone.
+"""Names of a tagger and names of a dictionary in one text, as one set of names.
 
-A place that both take for a name may be one though neither is sure enough alone.
+The dictionary knows more of the forms that it knows: how sure it is that the place is a name counts
+beside the tagger's probability, so that both may be sure enough together, or one may refuse.
+Elsewhere the tagger decides.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from corpora.document import Mention, index_of
+from corpora.document import Mention, SpanIndex, index_of
 from corpora.registers.dictionary import Dictionary, Judged
 
 
@@ -27,29 +29,30 @@ def join(
     *,
     threshold: float,
 ) -> Joined:
-    """Join the names of both; of two that overlap, the more probable one is taken.
+    """Join the names of both; no part of a longer form that the dictionary knows is taken.
 
     ``threshold``: the least probability of the tagger's names that are written.
     """
     by_span = {(*each.span, each.label): each for each in judged}
-    supported = [
-        _support(
-            mention, by_span.get((mention.start, mention.end, mention.label or "")), dictionary
-        )
-        for mention in predicted
-    ]
-    names = [each for each in judged if each.is_name]
-    sure = [mention for mention in supported if (mention.score or 0.0) >= threshold]
-    known = index_of([dictionary.mention(each) for each in names])
-    weaker = {
-        id(mention)
-        for mention in sure
-        for other in known.touching(mention.start, mention.end)
-        if other.key[:3] != mention.key[:3] and (other.score or 0.0) > (mention.score or 0.0)
-    }
-    taken = index_of([mention for mention in sure if id(mention) not in weaker])
+    known = SpanIndex[Judged]()
+    for each in judged:
+        known.add(*each.span, each)
+    kept: list[Mention] = []
+    for mention in predicted:
+        same = by_span.get((mention.start, mention.end, mention.label or ""))
+        there = known.touching(mention.start, mention.end)
+        if same or not any(_excludes(each, mention) for each in there):
+            kept.append(_support(mention, same, dictionary))
+    taken = index_of([mention for mention in kept if (mention.score or 0.0) >= threshold])
     left = [each for each in judged if not each.is_name or not taken.touching(*each.span)]
-    return Joined([mention for mention in supported if id(mention) not in weaker], left)
+    return Joined(kept, left)
+
+
+def _excludes(judged: Judged, mention: Mention) -> bool:
+    """Tell whether a known form is the better reading of the place of another name."""
+    start, end = judged.span
+    is_inside = start <= mention.start and mention.end <= end
+    return judged.probability is not None and (judged.is_name or is_inside)
 
 
 def _support(mention: Mention, judged: Judged | None, dictionary: Dictionary) -> Mention:
@@ -62,7 +65,7 @@ def _support(mention: Mention, judged: Judged | None, dictionary: Dictionary) ->
     chance, score = judged.probability, mention.score or 0.0
     if chance is None:
         return mention
-    return replace(mention, score=max(score, _both(score, chance)))
+    return replace(mention, score=score if judged.is_name else _both(score, chance))
 
 
 def _both(first: float, second: float) -> float:

@@ -11,6 +11,8 @@ from corpora.matching.form_table import SurfaceMatcher
 WORD = re.compile(r"[^\W_]+")
 _NEXT = re.compile(r"[^\W_]+|\S")
 _LAST = re.compile(r"(?:[^\W_]+|\S)(?=\s*\Z)")
+_SHORT = re.compile(r"(?<!\w)[^\W\d_]{1,4}\.(?=\s*\Z)")
+"""Matches an abbreviation, if it begins with a capital: *Dr.*, *P.*"""
 _WINDOW = 40
 """The most characters between a place and the end of the word beside it."""
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
@@ -85,7 +87,9 @@ def _described(text: str, span: Span, block: Paragraph, *, form: str) -> Occurre
 def _word_before(text: str, start: int, first: int) -> tuple[str, int]:
     """Return the word or sign before a place, and its start; of unspaced scripts, a letter."""
     begin = max(first, start - _WINDOW)
-    match = _LAST.search(text[begin:start])
+    match = _SHORT.search(text[begin:start])
+    if not match or not match[0][0].isupper():
+        match = _LAST.search(text[begin:start])
     if not match:
         return "", start
     word = match[0][-1] if _UNSPACED.match(match[0][-1]) else match[0]

@@ -215,8 +215,9 @@ class View:
     def _is_in_run(self, one: Occurrence) -> bool:
         """Tell whether a word with a capital beside a place belongs to a longer name.
 
-        It does if it is mostly seen inside names; in texts where common nouns have no capital, also
-        if it is never seen in lower case or beside a tagged name.
+        It does if it is mostly seen inside names. A word that never stands beside a tagged name
+        does if it is an initial, and, where common nouns have no capital, if it is never seen in
+        lower case.
         """
         return any(self._is_part(word, is_first=word == one.left) for word in one.run)
 
@@ -226,7 +227,9 @@ class View:
         side = 0 if is_first else 1
         around = self._names.around
         is_beside = any(around.get((kind, side, word, True), self._held) for kind in _ALL_KINDS)
-        return not (self._capitalises_nouns or is_beside or self._lower[word.casefold()])
+        if is_beside or word.endswith("."):
+            return not is_beside and len(word) == len("P.")
+        return not (self._capitalises_nouns or self._lower[word.casefold()])
 
 
 _SIDES = ("the word before", "the word after", "the block")

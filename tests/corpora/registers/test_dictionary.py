@@ -7,6 +7,7 @@ import pytest
 
 from corpora.document import Document, Mention
 from corpora.errors import UsageError
+from corpora.registers.agreement import join
 from corpora.registers.dictionary import Dictionary, labels_of
 from corpora.registers.references import Referrer, parse_style
 from corpora.registers.register import read_registers
@@ -306,3 +307,37 @@ def test_places_that_editors_passed_over_are_hardly_names_in_a_letter_that_they_
 
     [untagged, *_] = dictionary.judge(Document(**fields(partly)))
     assert judged.probability < untagged.probability
+
+
+def joined_with(score, *, form):
+    """Join a tagger's name of a letter about Jena and a stone with the dictionary's names."""
+    edition = load_edition(edition_path("tei"))
+    lines = [
+        ("Wir fuhren gestern nach [Bad Jena] und blieben.", ("place", "O.1"), 1),
+        ("Da liegt ein [Stein] auf dem Weg.", ("person", "P.4"), 2),
+    ]
+    tagged = list(letters(80, lines=lines))
+    text = "Wir fuhren gestern nach Bad Jena und blieben.\nDa liegt ein Stein auf dem Weg. Oha"
+    new = Document(id="new", group="tei", source="new.xml", text=text)
+    dictionary = dictionary_of([*tagged, new], edition, given="ref=#{}")
+    start, label = text.index(form), {"Stein": "person"}.get(form, "place")
+    mention = Mention(start, start + len(form), None, label, "prediction", score)
+    joined = join([mention], dictionary.judge(new), dictionary, threshold=0.8)
+    written = [m for m in joined.tagged if m.score >= 0.8]
+    known = [dictionary.mention(each) for each in joined.known if each.is_name]
+    return [text[m.start : m.end] for m in written], [text[m.start : m.end] for m in known]
+
+
+@pytest.mark.parametrize(
+    ("form", "score", "expected"),
+    [
+        ("Stein", 0.97, ["Stein"]),  # a stone as often as a person: the tagger decides
+        ("Stein", 0.6, []),
+        ("Oha", 0.9, ["Oha"]),  # the dictionary does not know it
+        ("Jena", 0.99, []),  # a part of a longer known form
+    ],
+)
+def test_a_tagger_and_a_dictionary_decide_together(form, score, expected):
+    tagged, known = joined_with(score, form=form)
+
+    assert (tagged, known) == (expected, ["Bad Jena"])
