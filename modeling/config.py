@@ -158,9 +158,10 @@ class EncoderConfig(Config):
     embedding_dropout: float = 0.1
     attention_dropout: float = 0.0
     """The dropout of attention weights; only for plain, entity-aware and char-entity attention."""
-    init: Literal["normal", "keras"] = "normal"
-    """``normal``: N(0, 0.02) as BERT; ``keras``: Glorot-uniform layers and U(−0.05, 0.05)
-    embeddings as NEISS."""
+    init: Literal["normal", "neighbours", "keras"] = "normal"
+    """``normal``: N(0, 0.02) as BERT; ``neighbours``: the same, but the heads of the first layer
+    attend to the subwords nearby, for learned positions; ``keras``: Glorot-uniform layers and
+    U(−0.05, 0.05) embeddings as NEISS."""
     foreign: str = ""
     """The text of the ``config.json`` of a model that transformers runs (DeBERTa, ModernBERT …);
     other settings than sizes, and whether it has learned positions, have then no effect. Empty: an

@@ -14,7 +14,6 @@ from corpora.ner.gazetteer import LEVELS
 from corpora.tagging import from_iob2
 from modeling.bootstrap import Unit, Units
 from modeling.data.predictions import Tagged
-from modeling.evaluate.baseline import Baseline, find_baseline
 from modeling.evaluate.calibration import Calibration, calibrate_spans, calibrate_words
 from modeling.evaluate.errors import Confusion, Finding, Kind, confuse, count_kinds, find_errors
 from modeling.evaluate.records import RunRecord
@@ -28,6 +27,7 @@ from modeling.evaluate.scores import (
     subtract,
     to_ratings,
 )
+from modeling.taggers.baseline import Baseline, find_baseline
 from modeling.taggers.counts import (
     CORRECT,
     GOLD,

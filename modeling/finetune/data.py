@@ -44,6 +44,8 @@ from modeling.data.tagger_inputs import (
 from modeling.data.tagset import TagSet
 from modeling.finetune.teaching import Lessons
 from modeling.finetune.trials import Fold, Trial
+from modeling.taggers.baseline import find_baseline
+from modeling.taggers.counts import strict_f1
 from modeling.taggers.entities import WordEntities
 from modeling.taggers.folders import Base
 from modeling.tagging_config import FinetuneConfig, GazetteerConfig, TaggerConfig
@@ -227,6 +229,13 @@ class TrialData:
         """The subwords of train and dev, which batches renumber; None: batches keep all ids."""
         is_foreign = self.tagger.encoder.foreign
         return None if is_foreign else UsedSubwords.of(self._encoded.values())
+
+    @cached_property
+    def names_f1(self) -> float:
+        """The strict F1 on dev of a list of the names of train, used as is best for dev."""
+        dev = self.dev or ()
+        train = self.train[: len(self.train) - self.n_untagged]
+        return strict_f1(find_baseline(dev, train=train, dev=dev).tagged)
 
     def _collator(
         self, split: str, features: LookedUp | None, expected: ExpectedSet | None = None

@@ -250,12 +250,21 @@ class _Session(Core):
         if not self.data.dev:
             return
         with self.averaged():
-            f1 = strict_f1(self._tag_dev())
+            scores = self._scores(self._tag_dev())
+            f1 = scores["strict_f1"]
             progress.n_worse = 0 if f1 > progress.best else progress.n_worse + 1
             if f1 > progress.best or f1 == progress.best == 0.0:  # of epochs with F1 0, the last
                 progress.best, progress.best_epoch = f1, progress.epoch
                 self.keep_best()
-        self.record("dev", {"epoch": progress.epoch, "strict_f1": f1})
+        self.record("dev", {"epoch": progress.epoch, **scores})
+
+    def _scores(self, tagged: Sequence[Tagged]) -> Line:
+        """Score dev, beside what a list of the names of train scores."""
+        return {
+            "strict_f1": strict_f1(tagged),
+            "predicted": sum(len(one.spans) for one in tagged),
+            "baseline": self.data.names_f1,
+        }
 
     def _tag_dev(self) -> list[Tagged]:
         with self.conditions.autocast():
@@ -279,7 +288,7 @@ class _Session(Core):
                 temperature = calibrate(self.model, self.data.dev_batches())
             self.model.config = replace(self.model.config, temperature=temperature)
             tagged = self._tag_dev()
-            scores |= {"strict_f1": strict_f1(tagged), "temperature": temperature}
+            scores |= {**self._scores(tagged), "temperature": temperature}
             scores["threshold"] = threshold_for(tagged, PRECISION)
             if temperature in TEMPERATURE_BOUNDS:
                 self.display.say(_at_the_bound(temperature))

@@ -12,6 +12,7 @@ from corpora.system.writing import write_json
 from modeling.config import ConfigError, check_least, check_optimizer, check_seed
 from modeling.taggers.folders import SUMMARY, SettingRow, Summary, TrialRow, read_manifest
 from modeling.tagging_config import FinetuneConfig, check_head
+from modeling.training.records import shortfall
 from modeling.training.schedules import check_schedule
 
 _SEED: Final = "training.seed"
@@ -236,7 +237,7 @@ def write_summary(output: Path, trials: Sequence[Trial]) -> tuple[Path, list[str
     }
     path = output / SUMMARY
     write_json(path, summary)
-    return path, list(_lines(settings, best))
+    return path, [*_lines(settings, best), *_shortfalls(rows)]
 
 
 def _best(settings: Sequence[SettingRow]) -> str | None:
@@ -248,14 +249,15 @@ def _best(settings: Sequence[SettingRow]) -> str | None:
 
 
 def _row(output: Path, trial: Trial) -> TrialRow:
-    made = read_manifest(output / trial.name / "final")
+    dev = read_manifest(output / trial.name / "final")["dev"]
     return {
         "name": trial.name,
         "setting": trial.setting,
         "seed": trial.config.training.seed,
         "fold": trial.fold.number if trial.fold else None,
-        "epoch": made["dev"].get("epoch"),
-        "strict_f1": made["dev"].get("strict_f1"),
+        "epoch": dev.get("epoch"),
+        "strict_f1": dev.get("strict_f1"),
+        "shortfall": shortfall(dev) if "strict_f1" in dev else "",
     }
 
 
@@ -268,6 +270,19 @@ def _sum_up(setting: str, rows: Sequence[TrialRow]) -> SettingRow:
         "mean": statistics.fmean(scores) if scores else None,
         "deviation": statistics.stdev(scores) if len(scores) > 1 else None,
     }
+
+
+def _shortfalls(rows: Sequence[TrialRow]) -> Iterator[str]:
+    """Say of each tagger what it cannot do on dev, and then what to try."""
+    for row in rows:
+        if row["shortfall"]:
+            yield f"warning: {row['name']}: on dev: {row['shortfall']}"
+    if any(row["shortfall"] for row in rows):
+        yield (
+            "Try more epochs (training.epochs), a published encoder (--model hub:NAME), the names "
+            "of train as input (--augment-lexicon train), or more sentences. If the encoder was "
+            "pre-trained here, read the warnings of its run: onoma report RUN."
+        )
 
 
 def _lines(settings: Sequence[SettingRow], best: str | None) -> Iterator[str]:

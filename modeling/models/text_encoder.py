@@ -25,6 +25,7 @@ from modeling.layers.attention import (
 )
 from modeling.layers.embeddings import EntityEmbeddings, SubwordEmbeddings
 from modeling.layers.transformer import Encoder, EncoderLayer, FeedForward
+from modeling.models.neighbours import attend_to_neighbours
 
 _DEVIATION: Final = 0.02  # as BERT
 _LIMIT: Final = 0.05  # as embeddings in Keras
@@ -63,18 +64,18 @@ class Undrawn(TorchFunctionMode):
 
 
 @torch.no_grad()
-def initialize(model: nn.Module, init: Literal["normal", "keras"]) -> None:
+def initialize(model: nn.Module, init: Literal["normal", "neighbours", "keras"]) -> None:
     """Set every weight of the model; random numbers come from torch's generator.
 
-    ``normal``, as BERT: N(0, 0.02). ``keras``, as NEISS: linear maps Glorot-uniform, tables
-    U(−0.05, 0.05). Either way all biases are 0, and the scales of norms are 1.
+    ``normal`` and ``neighbours``, as BERT: N(0, 0.02). ``keras``, as NEISS: linear maps
+    Glorot-uniform, tables U(−0.05, 0.05). All biases are 0, and the scales of norms are 1.
     """
     for module in model.modules():
         for name, weights in module.named_parameters(recurse=False):
             if weights.ndim < 2:
                 is_scale = isinstance(module, nn.LayerNorm) and name == "weight"
                 weights.fill_(1.0 if is_scale else 0.0)
-            elif init == "normal":
+            elif init != "keras":
                 nn.init.normal_(weights, std=_DEVIATION)
             elif isinstance(module, nn.Linear):
                 nn.init.xavier_uniform_(weights)
@@ -186,6 +187,8 @@ def build_encoder(config: EncoderConfig) -> TextEncoder:
         encoder=Encoder(layers, norm=last_norm),
     )
     initialize(encoder, config.init)
+    if config.init == "neighbours":
+        attend_to_neighbours(encoder, config)
     if encoder.entity_embeddings is not None:
         nn.init.zeros_(encoder.entity_embeddings.entities.weight[PAD].detach())
     return encoder

@@ -6,8 +6,9 @@ and follows the paper where the code differs.
 
 from functools import partial
 
-from modeling.config import OptimizerConfig, ScheduleConfig
+from modeling.config import ConfigError, OptimizerConfig, ScheduleConfig
 from modeling.recipes import Recipes, change
+from modeling.recipes.pretraining import RECIPES as ENCODERS
 from modeling.tagging_config import (
     FinetuneConfig,
     FinetuningConfig,
@@ -16,7 +17,21 @@ from modeling.tagging_config import (
     SentencesConfig,
 )
 
-RECIPES: Recipes[FinetuneConfig] = Recipes()
+
+class _TaggerRecipes(Recipes[FinetuneConfig]):
+    def recipe(self, name: str) -> FinetuneConfig:
+        """Return the settings of a recipe; the name of one for encoders is answered with others."""
+        if name in ENCODERS and name not in self:
+            kind = "crf_small" if name.endswith("_small") else "crf"
+            raise ConfigError(
+                f"{name} is a recipe for encoders. Make one with onoma pretrain {name}, and a "
+                f"tagger of it with onoma finetune {kind} --model RUN; for taggers there are "
+                f"{', '.join(self)}."
+            )
+        return super().recipe(name)
+
+
+RECIPES = _TaggerRecipes()
 recipe = RECIPES.recipe
 _HEADS: dict[HeadKind, str] = {
     "softmax": "A head that predicts the tag of each word by itself.",

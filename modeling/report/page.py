@@ -6,7 +6,6 @@ weights from their start.
 """
 
 import json
-import math
 import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,12 +15,13 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from corpora.errors import CorpusError
-from corpora.reports.pages import Block, Heading, Listing, Picture, Table, to_html
+from corpora.reports.pages import Block, Heading, Items, Listing, Picture, Table, to_html
 from corpora.system.parsing import read_json
 from modeling.pages import Colour, add_legend, distinct_names, looks, new_figure, to_svg
 from modeling.training.metrics import Line
 from modeling.training.records import Histograms, Manifest
 from modeling.training.run_log import read_metrics
+from modeling.training.symptoms import conclusions, final_evaluation
 from modeling.training.weights import EDGE, N_BINS
 
 if TYPE_CHECKING:
@@ -70,7 +70,13 @@ def read_run(folder: Path) -> Run:
 
 def make_page(runs: Sequence[Run]) -> str:
     """Make one page about runs; the first is the one whose baselines are drawn."""
+    warnings = [
+        f"{run.name}: {text}"
+        for run in runs
+        for text in conclusions(run.lines, run.settings["config"])
+    ]
     parts: list[tuple[str, Block]] = [
+        *((("Warnings", Items(warnings)),) if warnings else ()),
         ("What came out", Table(_results(runs), n_texts=2)),
         ("What was trained", Table(_models(runs))),
         ("Learning rate", draw_schedule(runs)),
@@ -94,6 +100,7 @@ def _results(runs: Sequence[Run]) -> list[list[str]]:
         "average": ", average of the weights",
         "base": ", untouched base",
         "unigram": ", most frequent",
+        "lookup": ", looked up by neighbours and forms",
     }
     for run in runs:
         for kind, label in labels.items():
@@ -103,18 +110,11 @@ def _results(runs: Sequence[Run]) -> list[list[str]]:
 
 
 def _final_lines(run: Run, kind: str) -> list[Line]:
-    """Select one line of a kind, if any: the last; with patience, the best of evaluations."""
-    lines = run.of_kind(kind)
-    config = run.settings["config"]
-    if kind != "evaluation" or not config["training"]["patience"]:
-        return lines[-1:]
-    weights = config["heads"]["weights"]
-
-    def weighted(line: Line) -> float:
-        losses = line["loss"].items()
-        return math.fsum(weights[n] * (math.inf if loss is None else loss) for n, loss in losses)
-
-    return [min(lines, key=weighted)] if lines else []
+    """Select one line of a kind, if any: the last; of evaluations, that of the final model."""
+    if kind != "evaluation":
+        return run.of_kind(kind)[-1:]
+    line = final_evaluation(run.lines, run.settings["config"])
+    return [] if line is None else [line]
 
 
 def _result(name: str, line: Line, *, tops: Sequence[str]) -> Iterator[list[str]]:
@@ -309,8 +309,8 @@ def _curve(lines: Sequence[Line], *path: str) -> tuple[list[int], list[float]]:
 
 
 def _baseline(panel: "Axes", run: Run, *path: str) -> None:
-    """Draw the scores of the most frequent ids and of the untouched base, as horizontal lines."""
-    for kind, style in (("unigram", ":"), ("base", "-.")):
+    """Draw the scores of the baselines and of the untouched base, as horizontal lines."""
+    for kind, style in (("unigram", ":"), ("lookup", "--"), ("base", "-.")):
         _, values = _curve(run.of_kind(kind), *path)
         if values:
             panel.axhline(values[0], color="black", linestyle=style, linewidth=1, label=kind)

@@ -29,6 +29,8 @@ class TrialRow(TypedDict):
     fold: int | None
     epoch: int | None
     strict_f1: float | None
+    shortfall: str
+    """What it cannot do on dev; empty: it is above the list of the names of train."""
 
 
 class SettingRow(TypedDict):

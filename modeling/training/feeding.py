@@ -13,14 +13,16 @@ from modeling.data.entities import Scopes
 from modeling.data.examples import ExampleSet
 from modeling.data.texts import SubwordIds
 from modeling.models.costs import flops_per_subword
+from modeling.training.baselines import Forms, Neighbours, look_up, unigram
 from modeling.training.metrics import Line
 from modeling.training.sources import Sources
+from modeling.training.validation import Validation
 from modeling.training.world import World
 
 log = logging.getLogger(__name__)
 
 COUNTED = 20_000
-"""The number of training examples, evenly spaced, whose subwords the unigram baseline counts."""
+"""The number of training examples, evenly spaced, that baselines count."""
 
 
 class Feed:
@@ -64,7 +66,7 @@ class Feed:
         is_cuda = self.world.device.type == "cuda"
         return self.batches.steps(made, self.config.training.max_steps, pin=is_cuda)
 
-    def validation_of_all(self) -> Iterable[Batch]:
+    def _validation_of_all(self) -> Iterable[Batch]:
         """Return the validation batches of all processes."""
         return self._evaluation(World())
 
@@ -72,7 +74,7 @@ class Feed:
         """Warn if all validation pairs have the same label, so that all are easy to predict."""
         if self.config.data.pairs == "none":
             return
-        of_pairs = [b.targets.get("pairs") for b in self.validation_of_all()]
+        of_pairs = [b.targets.get("pairs") for b in self._validation_of_all()]
         labels = {label for each in of_pairs if each is not None for label in each.labels.tolist()}
         if len(labels) < 2:
             what = f"all have the label {labels.pop()}" if labels else "are none"
@@ -127,18 +129,23 @@ class Feed:
             "flops_per_subword": flops,
         }
 
-    def counts(self) -> dict[str, NDArray[np.int64]]:
-        """Count each id in training, by objective: subwords in a sample, entities in everything."""
-        subwords = [
-            examples[number].subwords
+    def baselines(self) -> Iterator[tuple[str, Validation]]:
+        """Score the baselines on the validation examples; yields the kind and scores of each."""
+        sample = [
+            examples[number]
             for examples in self._sets
             for number in _evenly(len(examples), COUNTED // len(self._sets))
         ]
-        counts = {"subwords": np.bincount(np.concatenate(subwords), minlength=len(self._subwords))}
+        subwords = np.concatenate([example.subwords for example in sample])
+        counts = {"subwords": np.bincount(subwords, minlength=len(self._subwords))}
         for objective in ("entities", "subword_entities"):
             if objective in self.config.heads.weights:
                 counts[objective] = self.sources.entity_counts
-        return counts
+        yield "unigram", unigram(self._validation_of_all(), counts)
+        tables: dict[str, Neighbours | Forms] = {"subwords": Neighbours.of(sample, self._subwords)}
+        if "entities" in counts:
+            tables["entities"] = Forms.of(sample, self.sources.n_entities)
+        yield "lookup", look_up(self._validation_of_all(), counts, tables)
 
 
 def _evenly(n: int, most: int) -> list[int]:

@@ -41,9 +41,13 @@ class Line(TypedDict, total=False):
     mean_mentions: float
     flops_per_subword: float
     strict_f1: float
+    predicted: int
+    baseline: float
     temperature: float
     threshold: float | None
     too_long: Mapping[str, TooLong]
+    likeness: float
+    symptoms: dict[str, str]
 
 
 # Dense peaks in bfloat16, FLOP/s, from the makers' data sheets; the longest matching name is used.

@@ -75,8 +75,24 @@ class DevRecord(TypedDict, total=False):
     epoch: int
     too_long: "Mapping[str, TooLong]"
     strict_f1: float
+    predicted: int
+    """The number of names that it finds."""
+    baseline: float
+    """The strict F1 of a list of the names of train."""
     temperature: float
     threshold: float | None
+
+
+def shortfall(scores: DevRecord) -> str:
+    """Say what a tagger cannot do on dev; empty if it is above the list of the names of train."""
+    if scores.get("predicted") == 0:
+        return "predicts no name"
+    baseline = scores.get("baseline", 0.0)
+    return (
+        f"below the list of names ({baseline:.4f})"
+        if scores.get("strict_f1", 0.0) < baseline
+        else ""
+    )
 
 
 class Manifest(TypedDict, total=False):

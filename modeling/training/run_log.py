@@ -15,6 +15,7 @@ from corpora.system.files import open_own
 from corpora.system.parsing import parse_json
 from corpora.system.writing import write_text
 from modeling.training.metrics import Line
+from modeling.training.records import shortfall
 from modeling.training.run_folder import RunFolder
 
 log = logging.getLogger(__name__)
@@ -169,6 +170,7 @@ class Display:
             parts.append(f"{name} top-1 {ratios['1']:.1%}")
         if line.get("strict_f1") is not None:
             parts.append(f"strict F1 {line['strict_f1']:.4f}")
+            parts += filter(None, [shortfall(line)])
         if "lr" in line:
             parts.append(f"lr {line['lr']:.2e}")
         if "subwords_per_second" in line:

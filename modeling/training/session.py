@@ -30,10 +30,11 @@ from modeling.training.metrics import Clock, Line, Window, peak_flops
 from modeling.training.optimizer import Optimizer
 from modeling.training.records import Manifest
 from modeling.training.run_folder import RunFolder
-from modeling.training.run_log import Display, Recorder
+from modeling.training.run_log import Display, Recorder, read_metrics
 from modeling.training.schedules import build_schedule
 from modeling.training.sources import ENTITIES, Sources, complete, open_sources
-from modeling.training.validation import Validation, unigram, validate, without_mentions
+from modeling.training.symptoms import conclusions, likeness, symptoms
+from modeling.training.validation import Validation, validate, without_mentions
 from modeling.training.weights import Distances, histograms
 from modeling.training.world import World
 
@@ -192,8 +193,8 @@ class Session(Core):
         self.record("model", self._description())
         if self.feed.has_validation:
             if self.world.is_first:
-                baseline = unigram(self.feed.validation_of_all(), self.feed.counts())
-                self.record("unigram", baseline.to_json())
+                for kind, baseline in self.feed.baselines():
+                    self.record(kind, baseline.to_json())
                 self.feed.check_pairs()
             if self.base is not None:
                 batches = map(without_mentions, self.feed.validation)
@@ -332,7 +333,7 @@ class Session(Core):
         self._read()
         self.clock.stop()
         evaluation = self._evaluate(self.feed.validation)
-        self.record("evaluation", evaluation.to_json())
+        self.record("evaluation", self._examine(evaluation.to_json()))
         is_measured = any(self.weights[name] for name in evaluation.loss)
         if self.config.training.patience and not is_measured:
             raise ConfigError(
@@ -349,6 +350,24 @@ class Session(Core):
         else:
             progress.n_worse += 1
         self.clock.go()
+
+    def _examine(self, line: Line) -> Line:
+        """Add signs of a model that learns nothing; warn of those that the last evaluation lacks.
+
+        The first process alone logs, and so examines.
+        """
+        if not (self.world.is_first and self.progress.step):
+            return line
+        batch = next(iter(self.feed.validation)).to(self.world.device)
+        with self.conditions.autocast():
+            line["likeness"] = likeness(self.model.encoder, batch)
+        earlier = list(read_metrics(self.folder.metrics))
+        line["symptoms"] = symptoms(line, earlier, self.config)
+        known = [one.get("symptoms", {}) for one in earlier if one["kind"] == "evaluation"]
+        for name, text in line["symptoms"].items():
+            if name not in (known or [{}])[-1]:
+                self.display.say(f"warning: {text}")
+        return line
 
     def _evaluate(self, batches: Iterable[Batch]) -> Validation:
         return validate(
@@ -423,6 +442,9 @@ class Session(Core):
             end = histograms(weights_of(self.model), self.progress.transferred)
             write_json(self.folder.histograms, {"start": start, "end": end})
         self._publish(self.folder.final)
+        if self.world.is_first:
+            for text in conclusions(list(read_metrics(self.folder.metrics)), self.config.to_json()):
+                self.display.say(f"warning: {text}")
         return self.folder.final
 
     def _publish(self, folder: Path) -> None:

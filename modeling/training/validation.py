@@ -1,4 +1,4 @@
-"""Scores of models and of the unigram baseline on validation documents.
+"""Scores of models on validation documents.
 
 Shapes: M targets of a batch, J objectives.
 """
@@ -8,11 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from modeling.data.batch import Batch, Choices, Rows
+from modeling.data.batch import Batch, Rows
 from modeling.heads.cross_entropy import Scores
 from modeling.training.loop import Conditions
 from modeling.training.metrics import Line
@@ -83,11 +81,11 @@ def validate(
             n = torch.tensor(float(len(score.ranks)), device=world.device)
             sums[name] += torch.stack([n, score.loss_sum, *hits]).to(zeros)
     rows = dict(zip(objectives, world.sum(zeros).tolist(), strict=True))
-    validation = _divide({name: row for name, row in rows.items() if row[0]})
+    validation = divided({name: row for name, row in rows.items() if row[0]})
     return replace(validation, left_out=dict(left_out))
 
 
-def _divide(sums: Mapping[str, Sequence[float]]) -> Validation:
+def divided(sums: Mapping[str, Sequence[float]]) -> Validation:
     """Divide summed losses and hits by the number of targets, by objective."""
     return Validation(
         loss={name: loss / n for name, (n, loss, *_) in sums.items()},
@@ -109,43 +107,3 @@ def without_mentions(batch: Batch) -> Batch:
     targets = {n: t for n, t in batch.targets.items() if n not in of_entities}
     rows = Rows(subwords=batch.rows.subwords, together=batch.rows.subwords, words=batch.rows.words)
     return replace(batch, rows=rows, mentions=None, subword_entities=None, targets=targets)
-
-
-def unigram(batches: Iterable[Batch], counts: Mapping[str, NDArray[np.int64]]) -> Validation:
-    """Score the unigram baseline, which always predicts the ids that are most frequent in training.
-
-    ``counts`` holds for each objective the count of each id; ties are ranked by id. The loss is
-    that of probabilities in proportion to the counts, with 1 added to each. Targets with
-    ``choices`` are distinguished among these alone.
-    """
-    labels: dict[str, list[NDArray[np.int64]]] = {name: [] for name in counts}
-    sums: dict[str, NDArray[np.float64]] = {}
-    for batch in batches:
-        for name, targets in batch.targets.items():
-            if name not in counts:
-                continue
-            if targets.choices is None:
-                labels[name].append(targets.labels.numpy())
-            else:
-                sums[name] = sums.get(name, 0.0) + _scoped_sums(targets.choices, counts[name])
-    for name, parts in labels.items():
-        if sum(map(len, parts)):
-            sums[name] = np.array(_unigram_sums(np.concatenate(parts), counts[name]))
-    return _divide({name: sums[name].tolist() for name in counts if name in sums})
-
-
-def _scoped_sums(choices: Choices, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Sum targets, loss and hits of the unigram baseline over a batch, computed in each scope."""
-    ids = np.split(choices.ids.numpy(), np.cumsum(choices.sizes)[:-1])
-    places = np.split(choices.places.numpy(), np.cumsum(choices.n_targets)[:-1])
-    pairs = zip(places, ids, strict=True)
-    return np.sum([_unigram_sums(own, counts[of]) for own, of in pairs], axis=0)  # type: ignore[no-any-return]
-
-
-def _unigram_sums(labels: NDArray[np.int64], counts: NDArray[np.int64]) -> list[float]:
-    order = np.argsort(-counts, kind="stable")
-    ranks = np.empty(len(counts), np.int64)
-    ranks[order] = np.arange(len(counts))
-    log_ratios = np.log((counts + 1) / (counts + 1).sum())
-    hits = [float((ranks[labels] < k).sum()) for k in TOP]
-    return [float(len(labels)), float(-log_ratios[labels].sum()), *hits]

@@ -7,7 +7,7 @@ import torch
 
 from modeling.config import ConfigError, PretrainConfig
 from modeling.models.pretraining import PretrainingModel
-from modeling.recipes import change
+from modeling.recipes import change, tagging
 from modeling.recipes.pretraining import RECIPES, recipe
 from modeling.training.schedules import build_schedule
 
@@ -165,6 +165,13 @@ def test_a_small_recipe_drops_nothing_out(name):
     assert encoder.dropout == encoder.embedding_dropout == encoder.attention_dropout == 0
 
 
+@pytest.mark.parametrize("name", [name for name in RECIPES if name.endswith("_small")])
+def test_a_small_recipe_has_an_optimizer_for_random_weights(name):
+    optimizer = recipe(name).optimizer
+
+    assert (optimizer.lr, optimizer.bias_correction, optimizer.clip) == (1e-3, True, 1.0)
+
+
 def test_neiss_is_as_large_as_its_paper_says():
     """34.3 M parameters, without the head, at 29,990 subwords."""
     with torch.device("meta"):
@@ -209,3 +216,6 @@ def test_luke_has_two_stages_with_peaks_of_their_own():
 def test_an_unknown_recipe_lists_those_there_are():
     with pytest.raises(ConfigError, match="neiss_wwa_small"):
         recipe("niess")
+def test_a_recipe_for_encoders_is_answered_with_those_for_taggers():
+    with pytest.raises(ConfigError, match=r"onoma finetune crf_small --model RUN; .*cse"):
+        tagging.recipe("entity_bert_small")

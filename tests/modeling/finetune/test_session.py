@@ -222,6 +222,24 @@ def test_the_last_epoch_is_recorded_where_it_is_taken(tmp_path, ner, bases, fine
     assert settings_of(tmp_path / "run")["dev"]["epoch"] == 2
 
 
+@pytest.mark.parametrize(
+    ("lr", "said"), [(1.0, "predicts no name"), (1e-3, "below the list of names (1.0")]
+)
+def test_a_tagger_below_the_names_of_train_is_warned_of(
+    tmp_path, ner, bases, finetune, capsys, lr, said
+):
+    settings = [f"optimizer.lr={lr}"]
+
+    finetune(tmp_path / "run", ner, bases / "plain", epochs=1, settings=settings)
+
+    lines = capsys.readouterr().err.splitlines()
+    [at_dev] = [line for line in lines if " · dev · " in line]
+    [warning] = [line for line in lines if line.startswith("warning: seed-1: on dev: ")]
+    assert said in at_dev
+    assert said in warning
+    assert "--augment-lexicon train" in lines[lines.index(warning) + 1]
+
+
 def without_names(sentences, split):
     return [replace(s, tags=("O",) * len(s.tags)) if s.split == split else s for s in sentences]
 

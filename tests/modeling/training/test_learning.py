@@ -1,5 +1,6 @@
 """Models and their batches, without a run around them."""
 
+import re
 from collections import deque
 
 import pytest
@@ -7,12 +8,14 @@ import torch
 
 from modeling.models.pretraining import PretrainingModel
 from modeling.recipes import change
-from modeling.recipes.pretraining import recipe
+from modeling.recipes.pretraining import RECIPES, recipe
 from modeling.training.feeding import Feed
 from modeling.training.loop import Conditions, train
 from modeling.training.optimizer import Optimizer
-from modeling.training.schedules import Schedule
+from modeling.training.schedules import Schedule, build_schedule
 from modeling.training.sources import complete, open_sources
+from modeling.training.symptoms import likeness
+from modeling.training.validation import validate
 from modeling.training.world import World
 
 SMALL = {"width": 16, "n_layers": 2, "n_heads": 2, "inner_width": 32, "entity_width": 8}
@@ -88,3 +91,32 @@ def test_validation_pairs_without_both_labels_are_reported(
 
     assert ("The validation pairs are none" in caplog.text) == bool(n_alone)
     assert sum(batch.counts.get("pairs.no_partner", 0) for batch in feed.validation) == n_alone
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in RECIPES if re.match("(entity_bert|bert_fur).*_small", name)]
+)
+def test_a_small_recipe_for_a_published_encoder_learns_from_nothing(make_examples, tmp_path, name):
+    """Beyond how frequent subwords are, with states that differ, in 160 steps."""
+    smaller = {"width": 128, "n_heads": 4, "n_layers": 1, "inner_width": 128}
+    steps = {"max_steps": 160, "batch_size": 16, "micro_batch_size": 16}
+    sources = open_sources([make_examples(tmp_path / "examples", n=256)])
+    config = complete(config_of(name, encoder=smaller, training=steps), sources)
+    torch.manual_seed(1)
+    model, feed = PretrainingModel.from_config(config), Feed(config, sources, World())
+
+    steps = train(
+        model,
+        feed.steps(0),
+        Optimizer(model, config.optimizer),
+        schedule=build_schedule(config),
+        weights=config.heads.weights,
+        conditions=Conditions(World()),
+    )
+    deque(steps, maxlen=0)
+
+    names = list(config.heads.weights)
+    learned = validate(model, feed.validation, objectives=names, conditions=Conditions(World()))
+    frequent = dict(feed.baselines())["unigram"]
+    assert learned.loss["subwords"] < 0.75 * frequent.loss["subwords"]
+    assert likeness(model.encoder, next(iter(feed.validation))) < 0.5

@@ -17,6 +17,7 @@ from modeling.models.pretraining import PretrainingModel
 from modeling.models.weights import WeightsError, write_tensors
 from modeling.recipes import change
 from modeling.recipes.pretraining import recipe
+from modeling.report.page import make_page, read_run
 from modeling.training import session
 from modeling.training.feeding import Feed
 from modeling.training.jobs import Job
@@ -169,6 +170,24 @@ def test_what_is_learned_holds_on_validation_documents(run, make_examples, tmp_p
     trained = metrics(folder, "evaluation")[-1]
     assert trained["accuracy"]["subwords"]["1"] > 2 * unigram["accuracy"]["subwords"]["1"]
     assert trained["loss"]["subwords"] < unigram["loss"]["subwords"] - 0.5
+
+
+def test_a_model_that_learns_nothing_is_warned_of_at_once_and_in_the_last_lines(examples, tmp_path):
+    config = config_of("bert_small", optimizer={"lr": 1.0})
+    said = io.StringIO()
+
+    job = Job(config=config, examples=(examples,), output=tmp_path / "run")
+    pretrain(job, World(), Display(said, max_steps=10))
+
+    lines = said.getvalue().splitlines()
+    warnings = [number for number, line in enumerate(lines) if line.startswith("warning: ")]
+    texts = list(metrics(tmp_path / "run", "evaluation")[-1]["symptoms"].values())
+    starts = ["all subwords have nearly the same state", "the loss of subwords"]
+    assert [lines[number][9:].split(" (")[0] for number in warnings] == 2 * starts
+    assert lines[warnings[1] + 1].startswith("step 5/10 · evaluation")
+    assert lines[-2:] == [f"warning: {text}" for text in texts]
+    page = make_page([read_run(tmp_path / "run")])
+    assert all(f"<li>run: {text}" in page for text in texts)
 
 
 def test_training_ends_early_with_the_best_weights(run):

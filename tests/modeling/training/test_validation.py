@@ -7,7 +7,7 @@ import torch
 
 from modeling.data.batch import Targets
 from modeling.training.loop import Conditions
-from modeling.training.validation import TOP, unigram, validate, without_mentions
+from modeling.training.validation import TOP, validate, without_mentions
 from modeling.training.world import World
 
 CONDITIONS = Conditions(World())
@@ -69,27 +69,6 @@ def test_what_was_left_out_is_counted(batch):
     )
 
     assert evaluation.to_json()["left_out"] == {"examples.cut": 3}
-
-
-def test_unigram_is_always_the_most_frequent(batch):
-    one = batch([60], seed=4)
-    counts = {
-        "subwords": np.random.default_rng(1).integers(0, 50, 20),
-        "entities": np.array([3, 1]),
-    }
-
-    evaluation = unigram([one], counts)
-
-    labels = one.targets["subwords"].labels
-    table = torch.tensor((counts["subwords"] + 1.0) / (counts["subwords"] + 1.0).sum()).log()
-    assert evaluation.accuracy["subwords"][1] == pytest.approx(
-        (labels == int(counts["subwords"].argmax())).float().mean().item()
-    )
-    assert evaluation.accuracy["subwords"][25] == 1.0
-    assert evaluation.loss["subwords"] == pytest.approx(-table[labels].mean().item())
-    assert evaluation.accuracy["entities"][1] == pytest.approx(
-        (one.targets["entities"].labels == 0).float().mean().item()
-    )
 
 
 def test_without_mentions_only_the_text_is_left(batch):

@@ -6,7 +6,7 @@ import pytest
 from corpora.document import Sentence
 from corpora.ner.health import examine
 from corpora.tagging import from_iob2
-from modeling.evaluate.baseline import find_baseline
+from modeling.taggers.baseline import find_baseline
 from modeling.taggers.counts import count_strict, score, strict_f1
 from tests.corpora.ner.slow_gazetteer import learn_names, score_names
 from tests.modeling.evaluate.samples import random_run
