@@ -123,7 +123,21 @@ def _evaluate(options: "EvaluateOptions") -> Iterator[str | Summary]:
     ).rstrip()
     yield f"made  {options.output}: report.md, report.json, names.tsv (each name)"
     scores = read_json(options.output / "report.json")
+    yield from _shortfalls(scores)
     yield Summary({"output": str(options.output), "names": len(outcomes), "scores": scores})
+
+
+def _shortfalls(scores: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    """Say if a linker writes nothing, or is right less often than a table of forms."""
+    linker, table = (scores[f"accuracy, {way}"] for way in ("all features", "baseline"))
+    if linker["part"] < table["part"]:
+        yield (
+            f"warning: right in {linker['part']:,} of {linker['whole']:,} names with an id, where "
+            f"the most frequent entity of the form is in {table['part']:,}: train on more "
+            "documents, or give --register"
+        )
+    if not scores["written"]["part"]:
+        yield "warning: no link is sure enough to be written: train on more documents"
 
 
 def _left_out(records: Iterable[Record]) -> Iterator[str]:

@@ -167,6 +167,14 @@ def test_evaluate_writes_a_report(made, tmp_path):
     assert found["accuracy, baseline"]["value"] < 1
 
 
+def test_a_linker_that_writes_nothing_is_warned_of(made, tmp_path, capsys):
+    arguments = [str(made / "letters"), "--replicates", "0", "--max-wrong", "0"]
+
+    assert main(["evaluate", *arguments, "--output", str(tmp_path)]) == 0
+
+    assert "warning: no link is sure enough to be written" in capsys.readouterr().out
+
+
 def test_other_documents_are_linked_by_what_these_teach_and_nil_is_an_answer(made, tmp_path):
     seen = letter("new", "Klee sah Marc und Otto.", ("Klee", PAUL), ("Marc", FRANZ), ("Otto", None))
     unseen = Mention(18, 22, label="date")  # "Otto", of a class that is not linked
