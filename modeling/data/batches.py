@@ -13,7 +13,7 @@ import multiprocessing
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from threading import Thread
@@ -311,6 +311,20 @@ class Batches:
         """Steps in which each example comes once; with weights, as many examples as there are."""
         return self._order.steps
 
+    def without_targets(self, objectives: Iterable[str], *, steps: int) -> set[str]:
+        """Find the objectives that have no target in the first steps of all devices."""
+        left = set(objectives)
+        for step in range(steps):
+            chosen = self._maker.by_length(self._order.step(step))
+            for batch in self._maker.make(chosen, seed=self.seed, negatives=self._drawn(step)):
+                left -= batch.targets.keys()
+                if not left:
+                    return left
+        return left
+
+    def _drawn(self, step: int) -> Integers | None:
+        return self._negatives.of_step(step, seed=self.seed) if self._negatives else None
+
     def batch(self, step: int) -> list[Batch]:
         """Return the micro-batches of a step for this device.
 
@@ -318,8 +332,7 @@ class Batches:
         """
         chosen = self._maker.by_length(self._order.step(step))
         own = chosen.take(slice(self.rank, None, self.world))
-        negatives = self._negatives.of_step(step, seed=self.seed) if self._negatives else None
-        return list(self._maker.make(own, seed=self.seed, negatives=negatives))
+        return list(self._maker.make(own, seed=self.seed, negatives=self._drawn(step)))
 
     def steps(self, first: int, last: int, *, pin: bool = False) -> Iterator[list[Batch]]:
         """Yield the steps from ``first`` to before ``last``, made ahead by ``n_workers`` processes.

@@ -5,8 +5,9 @@ sentence order prediction an example becomes two adjacent sentences, which
 grow while both fit: a coin decides each time whether the sentence before the first or the one after
 the second is added. The papers take the texts from a whole article; here they stay inside
 packed examples. The budget counts each side once. In *sentence order prediction* the two texts are
-swapped half of the time. In *next sentence prediction* the second text is from another document
-half of the time; the two are not swapped, unless ``data.swap_pairs`` is set.
+swapped half of the time, and divided so that the lengths tell little of it. In *next sentence
+prediction* the second text is from another document half of the time; the two are not swapped,
+unless ``data.swap_pairs`` is set.
 
 Inside packed examples, the lengths of the papers would give the label away: a text that follows
 ends where its example is full, and a text from another example does not. So next sentence
@@ -282,10 +283,16 @@ def _below(number: int, n: int) -> int:
 
 
 def _sentence_order(sentences: Sentences, draws: Draws, *, room: int) -> View:
-    """Show two texts that follow each other, swapped or not; label 0 if swapped, else 1."""
-    before, after = sentences.split(1 + _below(draws.first, sentences.n - 1))
+    """Show two texts that follow each other, swapped or not; label 0 if swapped, else 1.
+
+    The text that is shown first gets a length from the middle half, whatever the label: it would
+    tell the label if the first text of an example were always divided alike, because the sentences
+    at the ends of examples differ in length.
+    """
+    size, label = sentences.size, _below(draws.label, 2)
+    shown_first = size // 4 + _below(draws.first, size // 2)
+    before, after = sentences.split_near(size - shown_first if label else shown_first)
     parts, notes = _grown(before, after, draws.coins, room=room)
-    label = _below(draws.label, 2)
     return View(sentences.example, parts if label else parts[::-1], label=label, notes=notes)
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from corpora.errors import CorpusError
+from corpora.reports import counted
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import (
     ConfigError,
@@ -21,6 +22,7 @@ from modeling.config import (
     check_optimizer,
     check_seed,
 )
+from modeling.data.batches import Batches
 from modeling.data.masking import check_masking
 from modeling.huggingface.hub import origin
 from modeling.huggingface.transfer import init_from
@@ -50,6 +52,18 @@ _LEAST: Final = {
     "masking.n_negatives": 0,
 }
 """The smallest value of each setting."""
+
+
+_TRIED: Final = 100
+"""The number of steps in which every objective must have a target."""
+_TARGETS: Final = {
+    "subwords": "a subword to mask: all are [UNK]. Make the examples with another tokenizer",
+    "entities": "a mention of a known entity: make them with --entity-vocab of the same documents",
+    "subword_entities": "a mention to predict: make them with --entity-vocab of the same documents",
+    "pairs": "two texts: a pair needs two sentences, and for nsp those of another document. Make "
+    "examples of more documents, or with a larger --max-length",
+}
+"""The targets of each objective, and how to get them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,6 +216,18 @@ def check_examples(config: PretrainConfig, sources: Sources, *, has_validation: 
             f"masking.unit=entity masks whole mentions, but no example of {sources.paths[0]} has "
             "one: make the examples with documents_to_examples --entity-vocab, or --set "
             "masking.unit=word."
+        )
+
+
+def check_objectives(config: PretrainConfig, batches: Batches) -> None:
+    """Raise ``ConfigError`` for an objective without a target in the first steps of an epoch."""
+    names = [name for name, weight in config.heads.weights.items() if weight]
+    n_steps = min(batches.steps_per_epoch, _TRIED)
+    for name in sorted(batches.without_targets(names, steps=n_steps)):
+        raise ConfigError(
+            f"heads.weights.{name}: no example of the first {counted(n_steps, 'step')} has "
+            f"{_TARGETS[name]}, so that nothing would be learned of {name}. Otherwise choose a "
+            f"recipe without {name}."
         )
 
 

@@ -24,7 +24,14 @@ from modeling.training.centering import center_states
 from modeling.training.checkpoints import Checkpoint, load_tensors, newest, weights_of
 from modeling.training.core import Core, Progress
 from modeling.training.feeding import Feed
-from modeling.training.jobs import Job, check_examples, check_job, settings_of, take_weights
+from modeling.training.jobs import (
+    Job,
+    check_examples,
+    check_job,
+    check_objectives,
+    settings_of,
+    take_weights,
+)
 from modeling.training.loop import Conditions, DivergedError, Step, train
 from modeling.training.metrics import Clock, Line, Window, peak_flops
 from modeling.training.optimizer import Optimizer
@@ -122,6 +129,7 @@ class Session(Core):
         self.schedule = build_schedule(config)
         self.feed = Feed(config, sources, self.world)
         check_examples(config, sources, has_validation=self.feed.has_validation)
+        check_objectives(config, self.feed.batches)
         if self.world.device.type == "cuda":
             torch.use_deterministic_algorithms(config.training.deterministic)
         torch.manual_seed(config.training.seed)

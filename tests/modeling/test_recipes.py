@@ -216,6 +216,8 @@ def test_luke_has_two_stages_with_peaks_of_their_own():
 def test_an_unknown_recipe_lists_those_there_are():
     with pytest.raises(ConfigError, match="neiss_wwa_small"):
         recipe("niess")
+
+
 def test_a_recipe_for_encoders_is_answered_with_those_for_taggers():
     with pytest.raises(ConfigError, match=r"onoma finetune crf_small --model RUN; .*cse"):
         tagging.recipe("entity_bert_small")

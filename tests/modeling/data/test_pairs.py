@@ -153,6 +153,19 @@ def test_sentence_order_swaps_neighbours_of_one_example(train):
         assert first.end == second.start
 
 
+def test_the_length_of_the_text_that_is_shown_first_does_not_tell_the_order(tmp_path, samples):
+    """Whatever the lengths at the ends of examples: here their last sentences are short."""
+    starts = [0, 13, 20, 31, 38, 50, 56, 57, 58, 59]
+    row = samples.row("a#0", 60) | {"word_starts": list(range(60)), "sentence_starts": starts}
+    rows = [row | {"id": f"a#{number}"} for number in range(400)]
+    examples = ExampleSet(samples.write(tmp_path / "x", rows), "train")
+
+    shown = views(examples, "sop")
+
+    firsts = [[v.parts[0].size for v in shown if v.label == label] for label in (0, 1)]
+    assert abs(np.mean(firsts[0]) - np.mean(firsts[1])) < 4
+
+
 @pytest.mark.parametrize("pairs", ["nsp", "sop"])
 def test_half_of_the_labels_are_1(train, pairs):
     labels = [view.label for epoch in range(5) for view in views(train, pairs, epoch=epoch)]

@@ -190,6 +190,23 @@ def test_a_model_that_learns_nothing_is_warned_of_at_once_and_in_the_last_lines(
     assert all(f"<li>run: {text}" in page for text in texts)
 
 
+@pytest.mark.parametrize(
+    ("name", "settings", "said"),
+    [
+        ("neiss_nsp_small", {"n": 2}, "has two texts: a pair needs two sentences"),
+        ("neiss_sop_small", {"n_sentences": 1}, "has two texts"),
+        ("daluke_small", {"mentions": False}, "has a mention of a known entity"),
+    ],
+)
+def test_an_objective_without_a_target_is_an_error_at_the_start(
+    run, make_examples, tmp_path, name, settings, said
+):
+    examples = make_examples(tmp_path / "some", validation=9, **{"n": 16} | settings)
+
+    with pytest.raises(ConfigError, match=said):
+        run(config=config_of(name), examples=(examples,))
+
+
 def test_training_ends_early_with_the_best_weights(run):
     config = config_of(
         optimizer={"lr": 3.0, "clip": None},  # it can only get worse
