@@ -387,20 +387,24 @@ def read_documents(path: Path) -> Iterator[Document]:
         yield from map(document_from_row, batch.to_pylist())
 
 
-def read_tagged(path: Path, *, split: str | None = None) -> Iterator[Sentence]:
-    """Read tokens and tags of a ``ner`` shard: the sentences of a split, or of all splits."""
+def read_tagged(path: Path, *, split: str | None = None, tags: str = "tags") -> Iterator[Sentence]:
+    """Read tokens and tags of a ``ner`` shard: the sentences of a split, or of all splits.
+
+    ``tags`` is their column; sentences without ``inner_tags`` are left out if it is that.
+    """
     import pyarrow.compute as pc
 
-    names = ("id", "document_id", "split", "tokens", "tags")
+    names = ("id", "document_id", "split", "tokens", tags)
     known: dict[str, str] = {}
     for batch in read_batches(path, "ner", columns=names):
+        batch = batch.filter(pc.is_valid(batch.column(tags)))  # noqa: PLW2901
         if split is not None:
             batch = batch.filter(pc.equal(batch.column("split"), split))  # noqa: PLW2901
         ids = batch.column("id").to_pylist()
         texts = (_strings(batch.column(name), known) for name in names[1:3])
         lists = (_tuples(batch.column(name), known) for name in names[3:])
-        for id, document_id, of, tokens, tags in zip(ids, *texts, *lists, strict=True):
-            yield Sentence(id=id, document_id=document_id, split=of, tokens=tokens, tags=tags)
+        for id, document_id, of, tokens, own in zip(ids, *texts, *lists, strict=True):
+            yield Sentence(id=id, document_id=document_id, split=of, tokens=tokens, tags=own)
 
 
 def _tuples(column: pa.ListArray, known: dict[str, str]) -> Iterator[tuple[str, ...]]:

@@ -38,6 +38,11 @@ class Options:
         help="part of --ner to score on; taggers of a cross-validation use the parts of their "
         "folds (default: test)",
     )
+    level: str | None = option(
+        None,
+        choices=("outer", "inner"),
+        help="names to score, where names stand inside names (default: those that RUN has learned)",
+    )
     output: Path | None = option(
         None,
         metavar="DIR",

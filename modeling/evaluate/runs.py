@@ -26,7 +26,7 @@ from modeling.evaluate.evaluation import Evaluation, evaluate
 from modeling.evaluate.relabelling import relabel, relabel_sentence
 from modeling.evaluate.report import write_report
 from modeling.evaluate.scores import Spread
-from modeling.finetune.data import NerData, chosen_for_training
+from modeling.finetune.data import OUTER, NerData, chosen_for_training
 from modeling.finetune.trials import Fold
 from modeling.pages import distinct_names
 from modeling.taggers.archive import opened
@@ -64,11 +64,15 @@ def run(options: "Options") -> Iterator[str | Summary]:
     compared = others = list[TaggerFolder]()
     if options.against is not None:
         compared, others = best_taggers(scored), best_taggers(opened(options.against))
-    data = NerData.open(options.ner)
-    train = data if options.train is None else NerData.open(options.train)
+    taggers = (find_taggers if options.every_setting else best_taggers)(scored)
+    learned = read_manifest(taggers[0].path)["examples"][:1]
+    level = options.level or next((str(one.get("level", OUTER)) for one in learned), OUTER)
+    data = NerData.open(options.ner, level=level)
+    train = data if options.train is None else NerData.open(options.train, level=level)
+    if data.left_out:
+        yield data.left_out
     labels = None if options.labels is None else load_label_map(label_map_path(options.labels))
     scorer = _Scorer(options, data, train, labels)
-    taggers = (find_taggers if options.every_setting else best_taggers)(scored)
     for tagger, decoder in product(taggers, filter(None, decoders)):
         check_decoder(read_settings(tagger.path).head.kind, decoder)
     output = options.output or beside(options.run / "evaluation" / f"{data.name}-{options.split}")

@@ -48,6 +48,12 @@ class Options:
         help="dataset of tagged sentences to train on, such as tei_to_ner and benchmark_to_ner "
         "make",
     )
+    level: str = option(
+        "outer",
+        choices=("outer", "inner"),
+        help="names to learn, where names stand inside names: the outer ones or those inside "
+        "(default: outer)",
+    )
     model: Path = option(
         None,
         metavar="DIR",

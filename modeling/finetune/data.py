@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from typing import Final
 
 import torch
 from torch import Tensor
@@ -18,6 +19,7 @@ from corpora.document import Sentence
 from corpora.errors import CorpusError
 from corpora.hashing.sampling import ratio
 from corpora.hashing.splits import SPLITS
+from corpora.reports import counted
 from corpora.system.files import sha256_of
 from corpora.tagging import from_iob2
 from modeling.config import ConfigError, EncoderConfig
@@ -51,6 +53,9 @@ from modeling.taggers.folders import Base
 from modeling.tagging_config import FinetuneConfig, GazetteerConfig, TaggerConfig
 from modeling.training.records import DataRecord
 
+OUTER: Final = "outer"
+"""The level of names that are not inside other names."""
+
 
 @dataclass(frozen=True)
 class NerData:
@@ -59,10 +64,12 @@ class NerData:
     path: Path
     sentences: tuple[Sentence, ...]
     identity: dict[str, object]
+    n_inner: int = 0
+    """The number of inner names, which are not among the tags of the sentences."""
 
     @classmethod
-    def open(cls, path: Path, split: str | None = None) -> "NerData":
-        """Read all sentences of a dataset, or those of a split.
+    def open(cls, path: Path, split: str | None = None, *, level: str = OUTER) -> "NerData":
+        """Read all sentences of a dataset, or those of a split, with the names of a level.
 
         If ``path`` holds no dataset, the folder ``ner`` in it is read, or, if ``path`` is itself
         called ``ner``, the folder around it. Raises ``CorpusError`` if none of these is a dataset,
@@ -76,7 +83,12 @@ class NerData:
                 path = outer
         dataset = open_dataset(path, "ner")
         files = [path / shard.name for shard in dataset.shards]
-        sentences = [sentence for file in files for sentence in read_tagged(file, split=split)]
+        tags = "tags" if level == OUTER else "inner_tags"
+        sentences = [s for file in files for s in read_tagged(file, split=split, tags=tags)]
+        if level != OUTER and not sentences:
+            raise CorpusError(
+                f"{path}: --level {level}: no sentence has inner names. Leave it out."
+            )
         if split and not sentences:
             splits = {sentence.split for file in files for sentence in read_tagged(file)}
             raise CorpusError(
@@ -84,7 +96,22 @@ class NerData:
                 f"{', '.join(sorted(splits)) or 'none at all'}. Name another dataset, or make this "
                 "one again with other ratios of the splits."
             )
-        return cls(path, tuple(sentences), {"dataset": sha256_of(path / "dataset.json")})
+        identity: dict[str, object] = {"dataset": sha256_of(path / "dataset.json")}
+        if level != OUTER:
+            return cls(path, tuple(sentences), identity | {"level": level})
+        inner = (s for file in files for s in read_tagged(file, split=split, tags="inner_tags"))
+        n_inner = sum(tag.startswith("B-") for sentence in inner for tag in sentence.tags)
+        return cls(path, tuple(sentences), identity, n_inner)
+
+    @property
+    def left_out(self) -> str:
+        """A note on inner names that are left out; empty if there are none."""
+        if not self.n_inner:
+            return ""
+        return (
+            f"note  {counted(self.n_inner, 'inner name')} of {self.path} are neither learned nor "
+            "scored: for a tagger of them, give --level inner"
+        )
 
     @property
     def name(self) -> str:

@@ -63,7 +63,9 @@ def finetune(
     inputs that do not fit together, and ``DivergedError``.
     """
     RunFolder(options.output).check_place()
-    data = NerData.open(options.ner)
+    data = NerData.open(options.ner, level=options.level)
+    if data.left_out:
+        Display(stream, max_steps=0).say(data.left_out)
     assert begun or options.model  # noqa: S101 - the command asks for one of them
     base = begun.base if begun else Base.open(options.model)
     check_sentences(data, trials)

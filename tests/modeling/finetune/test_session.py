@@ -11,6 +11,7 @@ import torch
 from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
+from modeling.evaluate.__main__ import main as evaluate
 from modeling.finetune import session
 from modeling.finetune.data import NerData, chosen_for_training
 from modeling.finetune.trials import Fold
@@ -238,6 +239,36 @@ def test_a_tagger_below_the_names_of_train_is_warned_of(
     assert said in at_dev
     assert said in warning
     assert "--augment-lexicon train" in lines[lines.index(warning) + 1]
+
+
+def with_inner_names(sentences):
+    """Make every further word of a name an inner name."""
+    for sentence in sentences:
+        inner = tuple("B-part" if tag.startswith("I-") else "O" for tag in sentence.tags)
+        yield replace(sentence, inner_tags=inner)
+
+
+def test_inner_names_are_counted_and_have_taggers_of_their_own(
+    tmp_path, ner, make_ner, bases, finetune, capsys
+):
+    nested = make_ner(tmp_path / "nested", list(with_inner_names(NerData.open(ner).sentences)))
+    n_inner = sum(tag[0] == "I" for s in NerData.open(ner).sentences for tag in s.tags)
+
+    finetune(tmp_path / "outer", nested, bases / "plain", epochs=1)
+    assert f"note  {n_inner} inner names of {nested} are neither" in capsys.readouterr().err
+    finetune(tmp_path / "inner", nested, bases / "plain", epochs=6, level="inner")
+    assert "inner names of" not in capsys.readouterr().err
+    assert evaluate([str(tmp_path / "inner"), "--ner", str(nested)]) == 0
+
+    assert Tagger.load(tmp_path / "inner").labels == ("part",)
+    report = tmp_path / "inner" / "evaluation" / "nested-test" / "evaluation.json"
+    assert json.loads(report.read_text())["scores"]["strict_f1"]["mean"] > 0.9
+
+
+def test_sentences_without_inner_names_have_no_inner_level(tmp_path, ner, bases, finetune, capsys):
+    assert finetune(tmp_path / "run", ner, bases / "plain", level="inner") == 1
+
+    assert "--level inner: no sentence has inner names" in capsys.readouterr().err
 
 
 def without_names(sentences, split):
