@@ -113,8 +113,8 @@ class Options(CommonOptions):
     )
     min_entity_count: int = option(
         1,
-        help="treat entities with fewer than N mentions in the vocabulary as unknown; ids stay "
-        "(default: 1)",
+        help="treat entities with fewer than N mentions in the vocabulary as unknown, and leave "
+        "them out of the entities of the examples (default: 1)",
         at_least=1,
     )
     words: Literal["tokenizer", "jieba"] = option(
@@ -153,7 +153,7 @@ def plan(options: Options) -> Plan:
     _check(options)
     files = find_documents(options.input, exclude=options.exclude, limit=options.limit)
     tokenizer = Tokenizer.open(options.tokenizer, cased=_CASED[options.tokenizer_cased])
-    n_entities, sha256 = _identity(options.entity_vocab)
+    n_entities, sha256 = _identity(options.entity_vocab, options.min_entity_count)
     parameters = values_in(options, *PARAMETERS) | {
         "origins": origins_of(options.origins),
         "tokenizer_sha256": tokenizer.sha256,
@@ -198,14 +198,19 @@ def _check(options: Options) -> None:
         )
 
 
-def _identity(vocab: Path | None) -> tuple[int, str | None]:
-    """Return the number of entities of a vocabulary, and the hash of its shards."""
+def _identity(vocab: Path | None, min_count: int) -> tuple[int, str | None]:
+    """Return how many entities of a vocabulary have the count, and the hash of its shards."""
+    import numpy as np
+
     from corpora.datasets.shards import open_dataset
+    from corpora.entities.vocabulary import limited_ids, read_vocab
 
     if vocab is None:
         return 0, None
     dataset = open_dataset(vocab, "entities")
-    return dataset.n_rows, fingerprint_of({shard.name: shard.sha256 for shard in dataset.shards})
+    table = read_vocab([vocab / shard.name for shard in dataset.shards], columns=("count",))
+    n_entities = int((limited_ids(np.asarray(table.column("count")), min_count) >= 0).sum())
+    return n_entities, fingerprint_of({shard.name: shard.sha256 for shard in dataset.shards})
 
 
 def _auxiliary(options: Options) -> dict[str, InputFile]:
@@ -319,7 +324,10 @@ def write_side_files(build: "Build", settings: Settings) -> None:
         write_text(build.side / lost_mentions.FILE, lost_mentions.to_tsv(lost))
     if n_entities:
         shards = [file.check() for file in named(VOCAB, build.plan.auxiliary)]
-        example_report.write_entities(build.side / "_entities.ipc", shards, summary.train)
+        min_count = settings.options.min_entity_count
+        example_report.write_entities(
+            build.side / "_entities.ipc", shards, summary.train, min_count=min_count
+        )
     Tokenizer.open(build.work.tables / KEPT).save(build.side)
 
 

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import open_dataset, read_shards
@@ -75,6 +76,15 @@ def read_vocab(shards: Iterable[Path], *, columns: Sequence[str] = COLUMNS) -> p
     batches = read_shards(shards, SCHEMAS["entities"], columns=columns)
     fields = [SCHEMAS["entities"].columns.field(name) for name in columns]
     return pa.Table.from_batches(batches, schema=pa.schema(fields)).combine_chunks()
+
+
+def limited_ids(counts: NDArray[np.int64], min_count: int) -> NDArray[np.int32]:
+    """Number the rows of a vocabulary anew, by id, without those of a lower count; −1: left out.
+
+    Special rows stay. With a ``min_count`` of 1, all rows do, also retired ones.
+    """
+    is_kept = (counts >= min_count) | (np.arange(len(counts)) < len(SPECIAL)) | (min_count <= 1)
+    return np.where(is_kept, np.cumsum(is_kept) - 1, -1).astype(np.int32)
 
 
 def split_entities(entities: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:

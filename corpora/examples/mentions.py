@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.datasets.columns import Mentions
-from corpora.entities.vocabulary import SPECIAL, UNK, EntityVocab
+from corpora.entities.vocabulary import SPECIAL, UNK, EntityVocab, limited_ids
 from corpora.examples.subwords import Bools, Ints, SubwordRow
 
 LOSSES: Final = {
@@ -44,7 +44,7 @@ class MentionRules:
     keep_unknown: bool = False
     """Whether mentions without an entity of the vocabulary are kept as ``[UNK]``, as in LUKE."""
     min_entity_count: int = 1
-    """The least count of an entity in the vocabulary; ids do not change."""
+    """The least count of an entity in the vocabulary; ids are those of ``limited_ids``."""
     max_subwords: int = 30
     """The most subwords of a mention."""
     max_entities: int = 128
@@ -142,12 +142,13 @@ def find_entities(
     if vocab is None:
         found.lose("without_vocabulary", np.ones(len(found.ids), np.bool_))
         return found
-    counts = np.asarray(vocab.table.column("count"), np.int64)
+    limited = limited_ids(np.asarray(vocab.table.column("count"), np.int64), rules.min_entity_count)
     if rules.keep_unknown:
-        is_rare = counts[found.ids] < rules.min_entity_count
-        found.ids[is_rare | (found.ids < 0)] = UNK
+        known = np.where(found.ids < 0, UNK, limited[found.ids])
+        found.ids = np.where(known < 0, UNK, known).astype(np.int32)
         return found
     found.lose("without_entity", np.asarray(names.is_null())[found.mentions])
     found.lose("out_of_vocabulary", found.ids < 0)
-    found.lose("below_min_count", counts[found.ids] < rules.min_entity_count)
+    found.lose("below_min_count", limited[found.ids] < 0)
+    found.ids = limited[found.ids]
     return found

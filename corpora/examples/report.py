@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, read_shards
-from corpora.entities.vocabulary import SPECIAL
+from corpora.entities.vocabulary import SPECIAL, limited_ids, read_vocab
 from corpora.examples.lost_mentions import section
 from corpora.examples.maker import TRAIN, VALIDATION
 from corpora.examples.mentions import LOSSES
@@ -90,15 +90,15 @@ def _sum(a: Counts, b: Counts) -> Counts:
     return total
 
 
-def write_entities(path: Path, vocab: Iterable[Path], train: Counts) -> None:
+def write_entities(path: Path, vocab: Iterable[Path], train: Counts, *, min_count: int) -> None:
     """Write the entities with their counts in the vocabulary and in the examples to train on."""
     schema = SCHEMAS["example_entities"]
-    columns = ("id", "entity", "count")
+    table = read_vocab(vocab, columns=("id", "entity", "count"))
+    limited = limited_ids(np.asarray(table.column("count"), np.int64), min_count)
+    kept = table.filter(pa.array(limited >= 0)).set_column(0, "id", pa.array(limited[limited >= 0]))
     with ShardWriter(path, schema) as writer:
-        for batch in read_shards(vocab, SCHEMAS["entities"], columns=columns):
-            mentions = train[np.asarray(batch.column("id"))]
-            arrays = [*batch.columns, pa.array(mentions)]
-            writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema.columns))
+        for batch in kept.append_column("mentions", pa.array(train)).to_batches():
+            writer.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=schema.columns))
 
 
 def report(

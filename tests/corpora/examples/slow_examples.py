@@ -58,7 +58,11 @@ def slow_fate(mention, sentences, vocab, limits, *, min_size):
     (s, first), (_, last) = min(touched), max(touched)
     if len(sentences[s]) < min_size:
         return "in_short_sentences"
-    return UNK if id is None or is_rare else id, s, first, last + 1
+    if id is None or is_rare:
+        return UNK, s, first, last + 1
+    counts = vocab.table["count"].to_pylist()[3:id]
+    n_left_out = sum(count < limits.min_entity_count for count in counts)
+    return id - n_left_out * (limits.min_entity_count > 1), s, first, last + 1
 
 
 def slow_examples(document, vocab, how):

@@ -109,6 +109,21 @@ def test_unknown_entities_are_dropped_or_kept(vocab):
     assert ids == [[[glas]], [[UNK, glas, UNK]], [[UNK, UNK, UNK]]]
 
 
+def test_rare_entities_have_no_ids(vocab):
+    text = document("Jena Glas", ("Jena", "x:Jena"), ("Glas", "x:Glas"))
+    counts = vocab.table.column("count").to_pylist()
+    least = counts[id_of(vocab, "x:Jena")]
+
+    made = make(text, vocab, min_entity_count=least)
+
+    kept = [id for id, count in enumerate(counts) if id < 3 or count >= least]
+    [ids] = made.examples.column("entity_ids").to_pylist()
+    assert len(kept) < len(counts)
+    assert [kept[id] for id in ids] == [
+        id for id in (id_of(vocab, "x:Jena"), id_of(vocab, "x:Glas")) if id in kept
+    ]
+
+
 def test_names_of_special_rows_have_no_entity(vocab):
     made = make(document("Jena", ("Jena", "[MASK]")), vocab)
 
