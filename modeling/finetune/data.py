@@ -99,8 +99,8 @@ class NerData:
         identity: dict[str, object] = {"dataset": sha256_of(path / "dataset.json")}
         if level != OUTER:
             return cls(path, tuple(sentences), identity | {"level": level})
-        inner = (s for file in files for s in read_tagged(file, split=split, tags="inner_tags"))
-        n_inner = sum(tag.startswith("B-") for sentence in inner for tag in sentence.tags)
+        nested = (s for file in files for s in read_tagged(file, split=split, tags="inner_tags"))
+        n_inner = sum(tag.startswith("B-") for sentence in nested for tag in sentence.tags)
         return cls(path, tuple(sentences), identity, n_inner)
 
     @property
