@@ -268,8 +268,8 @@ def test_patience_that_is_new_in_mid_run_counts_from_there(run):
 
 
 def test_patience_needs_something_to_predict_in_validation_examples(run, make_examples, tmp_path):
-    examples = make_examples(tmp_path / "short", n_sentences=1)  # which makes no pairs
-    data, heads = {"pairs": "sop", "n_workers": 0}, {"weights": {"pairs": 1.0}}
+    examples = make_examples(tmp_path / "few", n=16)  # one document for validation: no pairs
+    data, heads = {"pairs": "nsp", "n_workers": 0}, {"weights": {"pairs": 1.0}}
     config = config_of("bert_small", data=data, heads=heads, training=STEPS | {"patience": 3})
 
     with pytest.raises(ConfigError, match=r"training\.patience=3.*nothing to predict"):
