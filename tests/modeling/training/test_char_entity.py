@@ -116,8 +116,9 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bits(examples, tmp_path, nam
 
 def test_examples_without_a_mention_are_learned_from_too(make_examples, tmp_path):
     path = make_examples(tmp_path / "bare", mentions=False)
+    weights = {"subwords": 1.0, "subword_entities": 0.0}  # with a weight, that is an error
 
-    folder = ran(tmp_path / "run", path)
+    folder = ran(tmp_path / "run", path, config_of(heads={"weights": weights}))
 
     assert all(set(line["loss"]) == {"subwords"} for line in metrics(folder, "evaluation"))
 
