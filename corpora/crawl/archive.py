@@ -106,10 +106,10 @@ class Archive:
 
     def find_body(self, entry: Entry) -> Entry:
         """Find the answer that has the body: for a revisit, an earlier record."""
-        found = self.index.body_of(entry) if entry.type == "revisit" else entry
-        if found is None:
+        body = self.index.body_of(entry) if entry.type == "revisit" else entry
+        if body is None:
             raise self._damaged(entry, "says that nothing has changed since an answer that is gone")
-        return found
+        return body
 
     def read(self, entry: Entry) -> Answer:
         """Read the answer of an entry; raise ``DamagedDatasetError``."""

@@ -408,9 +408,9 @@ class Memory:
         if entry.type == "metadata":
             reason = cast("Reason", entry.refused)  # as the fetcher wrote it
             return Refused(entry.url, reason, entry.detail, from_archive=True)
-        found = self._archive.find_body(entry)
-        max_bytes = max(site.max_page_bytes, found.n_bytes)
-        return to_fetched(self._archive.read(found), found, max_bytes=max_bytes)
+        body = self._archive.find_body(entry)
+        max_bytes = max(site.max_page_bytes, body.n_bytes)
+        return to_fetched(self._archive.read(body), body, max_bytes=max_bytes)
 
     def _newest(self, target: Target) -> Entry | None:
         return self._archive.index.newest(target.url, session=self._archive.session)

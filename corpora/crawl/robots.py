@@ -124,9 +124,9 @@ class Robots:
 
     def _lines(self) -> Iterator[tuple[str, str]]:
         for line in self.text.splitlines():
-            if found := _LINE.match(line):
-                name = found[1].lower()
-                yield "user-agent" if name == "useragent" else name, found[2].strip()
+            if match := _LINE.match(line):
+                name = match[1].lower()
+                yield "user-agent" if name == "useragent" else name, match[2].strip()
 
     @cached_property
     def _usages(self) -> tuple[tuple[str, bool, str], ...]:

@@ -109,7 +109,7 @@ def equal_among(hashes: Hashes) -> Hashes:
 
 
 def _are_among(ids: pa.Array, suspects: Hashes) -> pa.Array:
-    """Tell of each id whether its hash is one of the suspects, which are sorted, and not none."""
+    """Tell for each id whether its hash is among the suspects (sorted, at least one)."""
     hashes = long_hashes(ids)
     places = np.searchsorted(suspects, hashes)
     return pa.array(suspects.take(places, mode="clip") == hashes)

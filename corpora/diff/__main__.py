@@ -66,10 +66,10 @@ def _datasets(folder: Path) -> list[str]:
     """List the datasets of a folder, relative to it: itself (``""``), or those inside."""
     from corpora.datasets.shards import datasets_in
 
-    found = datasets_in(folder)
-    if found == [folder]:
+    datasets = datasets_in(folder)
+    if datasets == [folder]:
         return [""]
-    inside = [path.name for path in found if path.name != LEFT_OUT]
+    inside = [path.name for path in datasets if path.name != LEFT_OUT]
     if not inside:
         raise CorpusError(f"{folder}: no dataset, nor a folder with datasets. Check the path.")
     return inside

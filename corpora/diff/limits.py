@@ -47,13 +47,13 @@ class Limit:
         rise at all under ``+N%``.
         """
         before, after = Fraction(str(old)), Fraction(str(new))
-        if found := _PERCENT.fullmatch(self.how):
-            moved = after - before if found[1] == "+" else before - after
-            if moved > before * Fraction(found[2]) / 100:
-                verb = "fell" if found[1] == "-" else "rose"
+        if match := _PERCENT.fullmatch(self.how):
+            moved = after - before if match[1] == "+" else before - after
+            if moved > before * Fraction(match[2]) / 100:
+                verb = "fell" if match[1] == "-" else "rose"
                 change = f"by {float(moved / before):.1%}" if before else "from nothing"
                 change = f"{verb} {change.replace('%', ' %')}"
-                return f"{self.measure} {change} ({old:,} to {new:,}); {found[2]} % are allowed"
+                return f"{self.measure} {change} ({old:,} to {new:,}); {match[2]} % are allowed"
         times = _TIMES.fullmatch(self.how)
         least = Fraction(SMALL if isinstance(new, int) else 0)
         if times and after > Fraction(times[1]) * max(before, least):

@@ -303,15 +303,15 @@ def _matches(pattern: Path) -> list[Path]:
     ``glob`` leaves out such folders, with all that is in them.
     """
     above = _matches(pattern.parent) if has_magic(str(pattern.parent)) else [pattern.parent]
-    found = [Path(path) for path in glob(str(pattern), recursive=True)]  # noqa: PTH207 - relative
+    matches = [Path(path) for path in glob(str(pattern), recursive=True)]  # noqa: PTH207 - relative
     needed = os.R_OK | os.X_OK if has_magic(pattern.name) else os.X_OK
-    for folder in above + found if pattern.name == "**" else above:
+    for folder in above + matches if pattern.name == "**" else above:
         if folder.is_dir() and not os.access(folder, needed):
             raise UsageError(
                 f"{folder}: cannot be read (Permission denied). Ask for the permission, or name "
                 "the folders beside it."
             )
-    return found
+    return matches
 
 
 def _files_below(folder: Path, *, suffix: Suffix) -> Iterator[Path]:

@@ -182,12 +182,12 @@ class Segmenter:
         """Find the offsets where sentences may begin, in order: those of ICU, and more."""
         from icu4py.breakers import SentenceBreaker
 
-        found = _ends(SentenceBreaker(text, self.locale), len(text))
-        found = with_other_starts(text, found, self.table)
+        starts = _ends(SentenceBreaker(text, self.locale), len(text))
+        starts = with_other_starts(text, starts, self.table)
         table = self.table
         if not table.stops:
-            return found
-        return with_stops(text, found, table.stops, unbroken=table.unbroken_stops)
+            return starts
+        return with_stops(text, starts, table.stops, unbroken=table.unbroken_stops)
 
     def edges(self, text: str) -> list[int]:
         """Find the offsets where ICU begins and ends words, for the argument of ``words``."""

@@ -40,10 +40,10 @@ def after_stops(text: str, stops: str, unbroken: tuple[str, ...] = ()) -> Iterat
     quotes = _Quotes(text)
     titles = _Titles(text)
     run, rest = _patterns(stops, unbroken)
-    for found in run.finditer(text):
-        if found.start() < end or _is_point(text, found) or titles.hold(found.start()):
+    for match in run.finditer(text):
+        if match.start() < end or _is_point(text, match) or titles.hold(match.start()):
             continue
-        end = found.end()
+        end = match.end()
         while text[end : end + 1] == '"' and quotes.are_open(end):
             following = rest.match(text, end + 1)
             end = following.end() if following else end + 1
@@ -99,5 +99,5 @@ def with_stops(
     text: str, boundaries: Iterable[int], stops: str, *, unbroken: tuple[str, ...] = ()
 ) -> list[int]:
     """Replace the boundaries of ICU that follow a stop by those of ``after_stops``; in order."""
-    others = {place for place in boundaries if not follows_stop(text, place, stops)}
+    others = {boundary for boundary in boundaries if not follows_stop(text, boundary, stops)}
     return sorted(others.union(after_stops(text, stops, unbroken)))

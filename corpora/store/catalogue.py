@@ -192,11 +192,11 @@ def write_parquet(name: str, dataset: Dataset, folder: Path) -> Part:
 
 def _spdx(license: str | None) -> str | None:
     """Convert the address of a Creative Commons licence to its SPDX name; others stay."""
-    found = _CREATIVE_COMMONS.search(license or "")
-    if not found:
+    match = _CREATIVE_COMMONS.search(license or "")
+    if not match:
         return license
-    name = "CC0" if found[1] == "zero" else f"CC-{found[1].upper()}"
-    return f"{name}-{found[2]}"
+    name = "CC0" if match[1] == "zero" else f"CC-{match[1].upper()}"
+    return f"{name}-{match[2]}"
 
 
 def _license_of(parts: Sequence[Part]) -> str | None:

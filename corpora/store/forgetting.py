@@ -113,11 +113,13 @@ def _shelves(store: Path) -> list[Path]:
     A shelf whose first version was published by a killed process has a history, but no current
     version yet.
     """
-    found = sorted({file.parent for name in (CURRENT, HISTORY) for file in store.glob(f"*/{name}")})
-    if not found:
+    shelves = sorted(
+        {file.parent for name in (CURRENT, HISTORY) for file in store.glob(f"*/{name}")}
+    )
+    if not shelves:
         hint = f" Name the store: {store.parent}." if (store / HISTORY).exists() else ""
         raise UsageError(f"{store}: no store, for nothing is published in it.{hint}")
-    return found
+    return shelves
 
 
 def noted(

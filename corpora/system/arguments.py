@@ -563,7 +563,7 @@ def message_of(error: Exception, *, path: Path | str | None = None) -> str:
 def _in_the_way(path: str) -> Path | None:
     """Find what stands where a path needs a folder: a file, or a link that leads to no folder."""
     parts = (Path(path), *Path(path).parents)
-    return next((one for one in parts if os.path.lexists(one) and not one.is_dir()), None)
+    return next((part for part in parts if os.path.lexists(part) and not part.is_dir()), None)
 
 
 _raises: ContextVar[bool] = ContextVar("_raises", default=False)

@@ -85,8 +85,8 @@ def needed_by(name: str, extras: Collection[str] | None = None) -> list[License]
             license = license_of(distribution)
             found[one] = License(one, distribution.version, license, kind_of(license))
         for line in distribution.requires or ():
-            of = _EXTRA.search(line)
-            if of is None or _canonical(of[1]) == extra:
+            match = _EXTRA.search(line)
+            if match is None or _canonical(match[1]) == extra:
                 pending += _asked(line)
     found.pop(own, None)
     return [found[one] for one in sorted(found)]

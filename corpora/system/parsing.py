@@ -56,8 +56,8 @@ def parse_toml(text: str, *, where: object) -> dict[str, Any]:  # Any: as ``toml
     except RecursionError as error:
         raise UsageError(f"{where}: cannot be read (nested too deep).") from error
     except tomllib.TOMLDecodeError as error:
-        found = re.search(r"at line (\d+)", str(error))
-        line = int(found[1]) if found else text.count("\n") + 1
+        match = re.search(r"at line (\d+)", str(error))
+        line = int(match[1]) if match else text.count("\n") + 1
         raise UsageError(f"{where}:{line}: not valid TOML ({error}).") from error
     except ValueError as error:
         raise UsageError(f"{where}: cannot be read ({_why(error)}).") from error

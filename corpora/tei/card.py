@@ -62,11 +62,11 @@ def languages_of(counters: Counts) -> Counter[str]:
     ``deu``, ``ger`` and ``de-AT`` are ``de``, as for sentences and words; documents keep their
     tags.
     """
-    found = Counter[str]()
+    languages = Counter[str]()
     for name, n in counters.items():
         if name.startswith(_LANGUAGE):
-            found[primary_language(name.removeprefix(_LANGUAGE))] += n
-    return found
+            languages[primary_language(name.removeprefix(_LANGUAGE))] += n
+    return languages
 
 
 def plain_counters(counters: Counts) -> dict[str, int]:

@@ -302,12 +302,12 @@ def _scheme(value: str) -> str:
     """
     if " " in value or not re.search(r"[\d:/#]", value):
         return "text"
-    if found := _ADDRESS.match(value):
-        if not found[0].endswith("://"):
-            return found[0]
-        host, *path = re.split(r"[?#]", value[found.end() :])[0].rstrip("/").split("/")
+    if match := _ADDRESS.match(value):
+        if not match[0].endswith("://"):
+            return match[0]
+        host, *path = re.split(r"[?#]", value[match.end() :])[0].rstrip("/").split("/")
         kept = takewhile(lambda part: not part[:1].isdigit(), path[:-1])
-        return "/".join([found[0] + host, *kept, ""])
+        return "/".join([match[0] + host, *kept, ""])
     before, *after = re.split(r"\d", value, maxsplit=1)
     return (before if after else re.sub(r"[^:/#]*$", "", value))[:20] or "digits"
 

@@ -237,12 +237,12 @@ class _Inclusion:
     def _fallback(self, element: Element, names: list[str], *, depth: int) -> list[Element | str]:
         """Return the content to read instead of a missing file."""
         self.counters["not read: xi:include"] += 1
-        found: list[Element | str] = []
+        fallback: list[Element | str] = []
         for child in element.elements():
             if child.name == f"{_NAMESPACE}fallback":
                 self.walk(child, names, depth=depth)
-                found += child.children
-        return found
+                fallback += child.children
+        return fallback
 
 
 def _decoded(data: bytes, element: Element, name: str) -> str:

@@ -54,8 +54,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(options: Options) -> Iterator[str]:
-    found = find_inputs(options.inspect, suffix=SUFFIXES, exclude=options.exclude, option="inspect")
-    census = take_census(found.items(), load_edition(edition_path(options.edition)))
+    inputs = find_inputs(
+        options.inspect, suffix=SUFFIXES, exclude=options.exclude, option="inspect"
+    )
+    census = take_census(inputs.items(), load_edition(edition_path(options.edition)))
     yield from to_words(census)
     if not census.kinds:
         content = ", ".join(census.edition.content)

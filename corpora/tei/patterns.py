@@ -101,14 +101,14 @@ def parse_pattern(text: str) -> Pattern:
     steps: list[Step] = []
     position, is_parent = 0, True
     while True:
-        found = _STEP.match(text, position)
-        if found is None:
+        match = _STEP.match(text, position)
+        if match is None:
             raise UsageError(f"pattern {text!r}: expected an element's name at {text[position:]!r}")
         predicates = tuple(
-            _parse_predicate(part, text) for part in _PREDICATE.findall(found["predicates"])
+            _parse_predicate(part, text) for part in _PREDICATE.findall(match["predicates"])
         )
-        steps.append(Step(found["name"].lower(), predicates))
-        position = found.end()
+        steps.append(Step(match["name"].lower(), predicates))
+        position = match.end()
         if position == len(text):
             break
         if not text.startswith("/", position):
@@ -120,11 +120,11 @@ def parse_pattern(text: str) -> Pattern:
 
 
 def _parse_predicate(text: str, pattern: str) -> Predicate:
-    if found := _EXISTS.fullmatch(text.strip()):
-        return Predicate(found[1] or found[2], "exists" if found[1] else "missing")
-    if found := _COMPARISON.fullmatch(text.strip()):
-        values = tuple(single or double for single, double in _VALUE.findall(found[3]))
-        return Predicate(found[1], found[2], values)
+    if match := _EXISTS.fullmatch(text.strip()):
+        return Predicate(match[1] or match[2], "exists" if match[1] else "missing")
+    if match := _COMPARISON.fullmatch(text.strip()):
+        values = tuple(single or double for single, double in _VALUE.findall(match[3]))
+        return Predicate(match[1], match[2], values)
     raise UsageError(
         f"pattern {pattern!r}: cannot read [{text}]; "
         "write [@type='a'|'b'], [@type!='a'], [@rend~='a'], [@key^='a'], [@type] or [not(@type)]"

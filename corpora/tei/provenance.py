@@ -144,12 +144,12 @@ def fingerprints_in(source: Source, statement: Node) -> list[Fingerprints]:
     inside, at = source.text[statement.content_start : statement.content_end], statement
     return [
         Fingerprints(
-            found.start() + at.content_start,
-            found.end() + at.content_start,
-            found[1] or "",
-            found[2].split(),
+            match.start() + at.content_start,
+            match.end() + at.content_start,
+            match[1] or "",
+            match[2].split(),
         )
-        for found in _PRINTS.finditer(inside)
+        for match in _PRINTS.finditer(inside)
     ]
 
 
@@ -161,15 +161,15 @@ def list_of(fingerprints: Sequence[str], attribute: str = "") -> str:
 
 def emptied(source: Source, node: Node) -> str | None:
     """Return the original end of a tag that was empty before we filled it; else None."""
-    found = _EMPTIED.match(source.text, node.content_start)
-    return f"{found[1]}>" if found else None
+    match = _EMPTIED.match(source.text, node.content_start)
+    return f"{match[1]}>" if match else None
 
 
 def place_of_attribute(source: Source, node: Node, name: str) -> tuple[int, int] | None:
     """Find the range of an attribute in the file, with the white space before it."""
     pattern = re.compile(rf"\s+{re.escape(name)}\s*=\s*(?:\"[^\"]*\"|'[^']*')")
-    found = pattern.search(source.text, node.start, node.content_start)
-    return found.span() if found else None
+    match = pattern.search(source.text, node.start, node.content_start)
+    return match.span() if match else None
 
 
 class _Header:

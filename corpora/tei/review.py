@@ -238,7 +238,9 @@ def model_of_list(path: Path, candidates: Iterable[Candidate]) -> Model:
 
     A list of new lines alone, which a person wrote, needs no model.
     """
-    if not model_file(path).exists() and all(one.suggested is None for one in candidates):
+    if not model_file(path).exists() and all(
+        candidate.suggested is None for candidate in candidates
+    ):
         return REVIEW
     try:
         return Model(**parse_json(model_file(path).read_text(encoding="utf-8")))
@@ -376,10 +378,10 @@ def _write(
 
 
 def _mentions(placed: Iterable[Placed]) -> dict[str, list[Mention]]:
-    found: dict[str, list[Mention]] = {}
+    mentions: dict[str, list[Mention]] = {}
     for one in placed:
-        found.setdefault(one.document, []).append(one.mention)
-    return found
+        mentions.setdefault(one.document, []).append(one.mention)
+    return mentions
 
 
 def _decision(one: Placed, file: str, text: str, *, model: Model, reviewer: str) -> Decision:
@@ -429,7 +431,9 @@ def located(candidate: Candidate, texts: Mapping[str, str]) -> Placed | str:
 def mentions_in(candidates: Iterable[Candidate], document: Document) -> list[Mention]:
     """List the suggestions that are in a document, as a model made them."""
     texts = {document.id: document.text}
-    found = (located(one, texts) for one in candidates if one.document == document.id)
+    found = (
+        located(candidate, texts) for candidate in candidates if candidate.document == document.id
+    )
     return [one.suggestion for one in found if not isinstance(one, str) and one.suggestion]
 
 

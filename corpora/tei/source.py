@@ -132,8 +132,8 @@ class Source:
 
     def prefix(self, node: Node) -> str:
         """Return the namespace prefix of an element as written, with its colon, or nothing."""
-        found = re.match(r"<([^\s:/>]+:)?", self.text[node.start : node.content_start])
-        return (found and found[1]) or ""
+        match = re.match(r"<([^\s:/>]+:)?", self.text[node.start : node.content_start])
+        return (match and match[1]) or ""
 
     def splice(self, edits: Iterable[Edit]) -> bytes:
         """Apply edits, which are in order and do not overlap; all other bytes stay."""

@@ -89,11 +89,11 @@ def _runs(offsets: Sequence[int], source: Source) -> Iterator[tuple[int, int]]:
 
 def resolve(source: Source, pointer: str) -> str:
     """Return the characters that a pointer refers to; empty if it resolves to none."""
-    found = _POINTER.fullmatch(pointer)
-    node = _find(source, found[1]) if found else None
-    if found is None or node is None:
+    match = _POINTER.fullmatch(pointer)
+    node = _find(source, match[1]) if match else None
+    if match is None or node is None:
         return ""
-    numbers = [int(number) for number in found[2].split(",")[1:]]
+    numbers = [int(number) for number in match[2].split(",")[1:]]
     pairs = zip(numbers[::2], numbers[1::2], strict=True)
     places = ((node.first + start, node.first + start + length) for start, length in pairs)
     return "".join(source.stream[start : min(end, node.last)] for start, end in places)

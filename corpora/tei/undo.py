@@ -165,8 +165,8 @@ class _Undo:
 
     def _written(self, node: Node, model: str) -> str | None:
         """Return the fingerprint of a name that is as it was written; else None."""
-        own = fingerprint_of(self.source, node)
-        return own if own in self._attributes.get(model, {}) else None
+        fingerprint = fingerprint_of(self.source, node)
+        return fingerprint if fingerprint in self._attributes.get(model, {}) else None
 
     def _keep_fragments(self, found: dict[int, str], stay: dict[int, str]) -> None:
         """Keep all fragments of a name if one of them is kept or missing."""
@@ -203,11 +203,11 @@ class _Undo:
                 continue
             for listed in reversed(self._lists[node.attributes["xml:id"]]):
                 left = []
-                for one in reversed(listed.fingerprints):
-                    if waiting[one]:
-                        waiting[one] -= 1
+                for fingerprint in reversed(listed.fingerprints):
+                    if waiting[fingerprint]:
+                        waiting[fingerprint] -= 1
                     else:
-                        left.append(one)
+                        left.append(fingerprint)
                 if len(left) < len(listed.fingerprints):
                     yield Edit(listed.start, listed.end, list_of(left[::-1], listed.attribute))
 

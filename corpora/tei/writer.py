@@ -306,8 +306,8 @@ class _Writer:
     def _without_reference(self, document: Document) -> dict["_Place", Mention]:
         """Map the places of existing names that may get a reference to their mentions.
 
-        Of two names with the same characters and label, only the inner one is there, and none if
-        one of them has a reference.
+        Where two names have the same characters and label, the inner one gets the reference; if
+        either has one already, neither does.
         """
         if not self.options.references:
             return {}

@@ -318,8 +318,8 @@ def _expansion(text: str, *, most: int) -> int:
     used = Counter(_in_tags(text))
     sizes: defaultdict[str, int] = defaultdict(int)
     inner: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for found in _DECLARED.finditer(text):
-        name, value = found[1], _NUMBERED.sub(_numbered, found[2][1:-1])
+    for match in _DECLARED.finditer(text):
+        name, value = match[1], _NUMBERED.sub(_numbered, match[2][1:-1])
         sizes[name] = max(sizes[name], len(value))
         for one, n in Counter(_REFERENCE.findall(value)).items():
             inner[name][one] = max(inner[name][one], n)
@@ -358,8 +358,8 @@ def encoding_of(data: bytes) -> tuple[str, int]:
 
 
 def _entity_at(data: bytes, index: int) -> str:
-    found = re.match(rb"&[^;\s]{1,40};", data[index : index + 50])
-    return found[0].decode("utf-8", "replace") if found else "&…;"
+    match = re.match(rb"&[^;\s]{1,40};", data[index : index + 50])
+    return match[0].decode("utf-8", "replace") if match else "&…;"
 
 
 def parse_xml(data: bytes, *, name: str) -> Element:

@@ -48,9 +48,9 @@ def clean(text: str, counters: Counter[str]) -> str:
     stay, and count as ``characters.private_use``.
     """
     text = _line_feeds(text, counters)
-    if found := _CONTROL.findall(text):
-        counters["characters.control"] += len(found)
-        counters.update(f"characters.control/U+{ord(character):04X}" for character in found)
+    if parts := _CONTROL.findall(text):
+        counters["characters.control"] += len(parts)
+        counters.update(f"characters.control/U+{ord(character):04X}" for character in parts)
         text = _CONTROL.sub(" ", text)
     if _SURROGATE.search(text):
         text, n = _SURROGATE.subn(REPLACEMENT, text)

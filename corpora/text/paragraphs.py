@@ -31,8 +31,8 @@ def find_blocks(text: str, how: str, *, start: int = 0) -> list[tuple[int, int]]
     ``line``: each line that is not blank; ``blank``: each run of lines between blank lines;
     ``indent``: the same, but a line that is set in from the margin begins a paragraph, too.
     """
-    found = (_LINE if how == LINE else _LINES).finditer(text, start)
-    blocks = [(block.start(), block.start() + len(block[0].rstrip())) for block in found]
+    matches = (_LINE if how == LINE else _LINES).finditer(text, start)
+    blocks = [(block.start(), block.start() + len(block[0].rstrip())) for block in matches]
     return blocks if how != INDENT else list(_at_indents(text, blocks))
 
 
@@ -49,8 +49,8 @@ def _at_indents(text: str, blocks: Sequence[tuple[int, int]]) -> Iterator[tuple[
 
 def first_line(text: str) -> tuple[int, int]:
     """Find the first line that is not blank, without white space around; 0, 0 if there is none."""
-    found = _LINE.search(text)
-    return (found.start(), found.start() + len(found[0].rstrip())) if found else (0, 0)
+    match = _LINE.search(text)
+    return (match.start(), match.start() + len(match[0].rstrip())) if match else (0, 0)
 
 
 def is_hard_wrapped(text: str) -> bool:
@@ -120,8 +120,8 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
     """
     n = 0
     above = ""
-    for found in re.finditer(r"[^\n]*\n?", text):
-        line = found[0].rstrip()
+    for match in re.finditer(r"[^\n]*\n?", text):
+        line = match[0].rstrip()
         if line:
             yield above, line
             n += bool(above)

@@ -106,8 +106,8 @@ def cut(path: Path, form: str, *, range_bytes: int) -> Iterator[tuple[int, int, 
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         start, line = 0, 1
         while start < len(data):
-            found = border.search(data, start + range_bytes - 1)
-            end = found.start() + 1 if found else len(data)
+            match = border.search(data, start + range_bytes - 1)
+            end = match.start() + 1 if match else len(data)
             yield start, end, line
             part = data[start:end]
             line += part.count(b"\n") + part.count(b"\r") - part.count(b"\r\n")

@@ -421,8 +421,8 @@ class _Reader:
         """Skip to the next line that begins a record, or to a border; return False at the end."""
         data = self.bytes
         while True:
-            if found := _NEXT.search(data.buffer):
-                data.take(found.end())
+            if match := _NEXT.search(data.buffer):
+                data.take(match.end())
                 return True
             data.take(max(0, len(data.buffer) - _KEPT))
             if not data.fill():
@@ -449,13 +449,13 @@ class _Reader:
         """Find the blank line behind a WARC header."""
         data = self.bytes
         searched = 0
-        while not (found := _END.search(data.buffer, searched)):
+        while not (match := _END.search(data.buffer, searched)):
             searched = max(0, len(data.buffer) - _CUT)
             if len(data.buffer) >= MAX_HEADER or not data.fill():
                 break
-        if not found or not found[1]:
+        if not match or not match[1]:
             raise DamagedArchiveError("bad_header", "the header of the record has no end.")
-        return found
+        return match
 
     def _warc_header(self) -> _Header:
         end = self._end_of_header()
@@ -472,15 +472,15 @@ class _Reader:
         return kind, url, headers.get("warc-date"), headers, (end.end(), int(length))
 
     def _arc_header(self) -> _Header:
-        found = _ARC.match(self.bytes.buffer)
-        if not found:
+        match = _ARC.match(self.bytes.buffer)
+        if not match:
             raise DamagedArchiveError("bad_header", "a record of ARC without date and length.")
         url, address, day, type, length = (
-            part.decode("utf-8", "replace") for part in found.groups()
+            part.decode("utf-8", "replace") for part in match.groups()
         )
         kind = "filedesc" if url.startswith("filedesc:") else "response"
         headers = {"warc-ip-address": address, "content-type": type.split(" ")[0]}
-        return kind, url, _arc_date(day), headers, (found.end(), int(length))
+        return kind, url, _arc_date(day), headers, (match.end(), int(length))
 
     def _check_ahead(self, n_header: int, length: int) -> None:
         """Raise where the block is cut off, or no record or end follows; leave the block unread."""

@@ -55,8 +55,8 @@ class Answer:
 
 def parse_answer(block: bytes) -> Answer | None:
     """Parse an HTTP response; return None where the block is none."""
-    found = _STATUS.match(block)
-    if not found:
+    match = _STATUS.match(block)
+    if not match:
         return None
     head, *body = _HEAD_END.split(block, maxsplit=1)
     headers = []
@@ -64,7 +64,7 @@ def parse_answer(block: bytes) -> Answer | None:
         name, colon, value = line.decode("latin-1").partition(":")
         if colon:
             headers.append((name.strip().lower(), value.strip()))
-    return Answer(int(found[1]), tuple(headers), b"".join(body))
+    return Answer(int(match[1]), tuple(headers), b"".join(body))
 
 
 def unpack_body(answer: Answer, *, max_bytes: int) -> bytes:
@@ -90,9 +90,9 @@ def _without_chunks(body: bytes) -> bytes:
     """
     parts = []
     position = 0
-    while found := _CHUNK.match(body, position):
-        size = int(found[1], 16)
-        start = found.end()
+    while match := _CHUNK.match(body, position):
+        size = int(match[1], 16)
+        start = match.end()
         if not size:
             break
         if len(body) < start + size:

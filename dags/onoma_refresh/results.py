@@ -55,7 +55,7 @@ def date_of_dump(documents: Path, wiki: str) -> str:
     plan = json.loads(file.read_text(encoding="utf-8"))["plan"] if file.is_file() else {}
     names = [str(one["name"]) for one in plan.get("inputs", ())]
     dates = [re.match(rf"{re.escape(wiki)}-(\d{{8}})-", name) for name in names]
-    return max((found[1] for found in dates if found), default="")
+    return max((date[1] for date in dates if date), default="")
 
 
 def _totals(about: _Object) -> dict[str, int]:

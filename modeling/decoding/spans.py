@@ -47,7 +47,9 @@ def decode_spans(
     scores = best - table[:, 0] if decoder == "schedule" else best
     # Each sentence by itself: the rounding of a sum over a batch would decide ties otherwise.
     parts = np.split(names, np.flatnonzero(np.diff(sentences[names])) + 1)
-    chosen = np.concatenate([own[choose(starts[own], ends[own], scores[own])] for own in parts])
+    chosen = np.concatenate(
+        [part[choose(starts[part], ends[part], scores[part])] for part in parts]
+    )
     rows = (
         (
             *(int(column[span]) for column in (sentences, starts, ends)),

@@ -85,22 +85,22 @@ def _bounds(starts: Floats, ends: Floats, *, closes_last: bool) -> list[tuple[in
     """Find the first and last word of each candidate; disjoint, in order."""
     is_start, is_end = starts > _LIKELY, ends > _LIKELY
     followed_by_start = np.append(is_start[1:], False)
-    found: list[tuple[int, int]] = []
+    bounds: list[tuple[int, int]] = []
     open, free = None, 0  # first word of the open name; first word after the last name
     for word in np.flatnonzero(is_start | is_end | followed_by_start).tolist():
         if is_start[word] and open is None:
             open = word
         if is_end[word]:
             first = free + int(starts[free : word + 1].argmax()) if open is None else open
-            found.append((first, word))
+            bounds.append((first, word))
         elif open is not None and followed_by_start[word]:
-            found.append((open, open + int(ends[open : word + 1].argmax())))
+            bounds.append((open, open + int(ends[open : word + 1].argmax())))
         else:
             continue
         open, free = None, word + 1
     if open is not None and closes_last:
-        found.append((open, open + int(ends[open:].argmax())))
-    return found
+        bounds.append((open, open + int(ends[open:].argmax())))
+    return bounds
 
 
 class _Spans(NamedTuple):

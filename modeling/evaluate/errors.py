@@ -99,7 +99,9 @@ def _kind(gold: Key | None, predicted: Key | None) -> Kind:
 
 def count_kinds(findings: Iterable[Finding]) -> dict[str, dict[Kind, int]]:
     """Count the findings of each kind by label: the gold label, or else the predicted one."""
-    counts: Counter[tuple[str, Kind]] = Counter((found.label, found.kind) for found in findings)
+    counts: Counter[tuple[str, Kind]] = Counter(
+        (finding.label, finding.kind) for finding in findings
+    )
     labels = sorted({label for label, _ in counts})
     return {label: {kind: counts[label, kind] for kind in KINDS} for label in labels}
 
@@ -147,9 +149,9 @@ def list_errors(runs: Mapping[str, tuple[Sequence[Tagged], Sequence[Finding]]]) 
     """
     yield "\t".join(COLUMNS) + "\n"
     for run, (tagged, findings) in runs.items():
-        for found in findings:
-            if found.kind != "correct":
-                cells = _line(run, tagged[found.index], found)
+        for finding in findings:
+            if finding.kind != "correct":
+                cells = _line(run, tagged[finding.index], finding)
                 yield "\t".join(guarded(cell.translate(_ESCAPES)) for cell in cells) + "\n"
 
 

@@ -70,8 +70,8 @@ def write_report(
     ``CorpusError`` without runs, or if they were not measured in the same way.
     """
     blocks = describe(runs, title=title, notes=notes, settings=settings)
-    scores = [one.scores for one in runs.values()]
-    across = {name: Spread.of([own[name] for own in scores]) for name in scores[0]}
+    scores = [run.scores for run in runs.values()]
+    across = {name: Spread.of([score[name] for score in scores]) for name in scores[0]}
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / "report.md", [to_markdown(blocks)])
     write_text(folder / "report.html", [to_html(blocks)])
@@ -149,8 +149,14 @@ def describe(
 
 def _check(evaluations: Sequence[Evaluation]) -> None:
     alike = {
-        (one.without, one.unit, len(one.mentions), len(one.lengths), one.baseline is None)
-        for one in evaluations
+        (
+            evaluation.without,
+            evaluation.unit,
+            len(evaluation.mentions),
+            len(evaluation.lengths),
+            evaluation.baseline is None,
+        )
+        for evaluation in evaluations
     }
     if len(alike) != 1:
         raise CorpusError(
@@ -163,10 +169,10 @@ def _check(evaluations: Sequence[Evaluation]) -> None:
 def _facts(evaluations: Sequence[Evaluation]) -> Iterator[str]:
     first, n_runs = evaluations[0], len(evaluations)
     sizes = {
-        "sentence": [one.n_sentences for one in evaluations],
-        "word": [one.n_words for one in evaluations],
-        "document": [one.n_documents for one in evaluations],
-        "gold mention": [one.strict.micro.gold for one in evaluations],
+        "sentence": [evaluation.n_sentences for evaluation in evaluations],
+        "word": [evaluation.n_words for evaluation in evaluations],
+        "document": [evaluation.n_documents for evaluation in evaluations],
+        "gold mention": [evaluation.strict.micro.gold for evaluation in evaluations],
     }
     facts = (
         f"{_number(values)} {name}{'s' * (set(values) != {1})}" for name, values in sizes.items()
@@ -175,7 +181,7 @@ def _facts(evaluations: Sequence[Evaluation]) -> Iterator[str]:
     if not first.replicates:
         yield "No intervals by the bootstrap: no replicates were asked for."
         return
-    n_units = _number([one.n_units for one in evaluations])
+    n_units = _number([evaluation.n_units for evaluation in evaluations])
     yield (
         f"Intervals hold 95 % of {first.replicates:,} bootstrap replicates, each of {n_units} "
         f"{first.unit} drawn with replacement; replicates in which nothing is gold or predicted "
@@ -196,7 +202,9 @@ def _main_table(runs: Runs) -> Table:
     rows = [head, *([name or "run", *_main_cells([run])] for name, run in runs.items())]
     if len(runs) > 1:
         rows.append(["mean", *_main_cells(evaluations)])
-    if baselines := [one.baseline.score for one in evaluations if one.baseline]:
+    if baselines := [
+        evaluation.baseline.score for evaluation in evaluations if evaluation.baseline
+    ]:
         scores = baselines[:1] if len(set(baselines)) == 1 else baselines
         rows.append(["names of train, looked up", *_score_cells(scores)])
     if len(runs) == 1:
@@ -206,11 +214,13 @@ def _main_table(runs: Runs) -> Table:
 
 
 def _main_cells(evaluations: Sequence[Evaluation]) -> list[str]:
-    cells = _score_cells([one.strict.micro for one in evaluations])
-    cells.append(_percent(one.lenient.micro.f1 for one in evaluations))
-    cells.append(_percent(one.words.micro.f1 for one in evaluations))
-    cells.append(_percent(one.strict.macro_f1 for one in evaluations))
-    if rest := [one.strict.without for one in evaluations if one.strict.without]:
+    cells = _score_cells([evaluation.strict.micro for evaluation in evaluations])
+    cells.append(_percent(evaluation.lenient.micro.f1 for evaluation in evaluations))
+    cells.append(_percent(evaluation.words.micro.f1 for evaluation in evaluations))
+    cells.append(_percent(evaluation.strict.macro_f1 for evaluation in evaluations))
+    if rest := [
+        evaluation.strict.without for evaluation in evaluations if evaluation.strict.without
+    ]:
         cells += _score_cells(rest)[:2]
     return cells
 
@@ -238,11 +248,15 @@ def _describe_baseline(runs: Runs) -> Iterator[Block]:
 def _label_table(evaluations: Sequence[Evaluation]) -> Table:
     sizes, f1s = ["gold", "predicted"], ["lenient F1", "token F1"]
     rows = [["label", *sizes, "strict F1", "95 %", "precision", "recall", *f1s]]
-    for label in dict.fromkeys(label for one in evaluations for label in one.labels):
+    for label in dict.fromkeys(label for evaluation in evaluations for label in evaluation.labels):
         strict, *others = (
             [scores.by_label.get(label, _NOTHING) for scores in kind]
             for kind in zip(
-                *((one.strict, one.lenient, one.words) for one in evaluations), strict=True
+                *(
+                    (evaluation.strict, evaluation.lenient, evaluation.words)
+                    for evaluation in evaluations
+                ),
+                strict=True,
             )
         )
         last = [_percent(score.f1 for score in kind) for kind in others]
@@ -257,14 +271,14 @@ def _describe_slices(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
             "Gold mentions and predicted spans by their own form and label. The first three parts "
             "add up to the whole, the last two are sums of these."
         )
-        yield _slice_table([one.mentions for one in evaluations])
+        yield _slice_table([evaluation.mentions for evaluation in evaluations])
         yield Text(
             "Sentences whose words are those of a training sentence, whatever its tags, can have "
             "been learned by heart."
         )
-        yield _slice_table([one.sentences for one in evaluations])
+        yield _slice_table([evaluation.sentences for evaluation in evaluations])
     yield Heading("By length of the sentence")
-    lengths = [one.lengths for one in evaluations]
+    lengths = [evaluation.lengths for evaluation in evaluations]
     yield _slice_table(lengths)
     yield Picture(draw_by_length(list(_points(lengths))))
 
@@ -334,10 +348,12 @@ def _number(values: Sequence[int]) -> str:
 
 def _describe_errors(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
     """Yield a table that counts right and wrong spans by kind and label."""
-    labels = dict.fromkeys(label for one in evaluations for label in (*one.labels, *one.kinds))
+    labels = dict.fromkeys(
+        label for evaluation in evaluations for label in (*evaluation.labels, *evaluation.kinds)
+    )
     counts = {label: Counter[Kind]() for label in labels}
-    for one in evaluations:
-        for label, kinds in one.kinds.items():
+    for evaluation in evaluations:
+        for label, kinds in evaluation.kinds.items():
             counts[label].update(kinds)
     rows = [["label", *KINDS, "gold", "predicted"]]
     for label, own in [*counts.items(), ("all", sum(counts.values(), Counter[Kind]()))]:
@@ -361,10 +377,10 @@ def _together(evaluations: Sequence[Evaluation]) -> str:
 def _describe_examples(runs: Runs) -> Iterator[Block]:
     """Yield a table of the first errors of each kind in the first run."""
     name, first = next(iter(runs.items()))
-    n = Counter(found.kind for found in first.findings)
+    n = Counter(finding.kind for finding in first.findings)
     rows = [["error", "gold", "predicted", "words", "probability"]]
     for kind in KINDS[1:]:
-        of_kind = (found for found in first.findings if found.kind == kind)
+        of_kind = (finding for finding in first.findings if finding.kind == kind)
         some = islice(of_kind, N_EXAMPLES)
         rows += [_example(found, first.tagged[found.index].sentence.tokens) for found in some]
     shown = ", ".join(f"{min(n[kind], N_EXAMPLES)} of {n[kind]:,} {kind}" for kind in KINDS[1:])
@@ -403,11 +419,13 @@ def _describe_confusion(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
 
     A cell is darker if it holds a larger fraction of the words of its row.
     """
-    labels = list(dict.fromkeys(label for one in evaluations for label in one.confusion.labels))
+    labels = list(
+        dict.fromkeys(label for evaluation in evaluations for label in evaluation.confusion.labels)
+    )
     counts = np.zeros((len(labels), len(labels)), np.int64)
-    for one in evaluations:
-        places = [labels.index(label) for label in one.confusion.labels]
-        counts[np.ix_(places, places)] += one.confusion.counts
+    for evaluation in evaluations:
+        places = [labels.index(label) for label in evaluation.confusion.labels]
+        counts[np.ix_(places, places)] += evaluation.confusion.counts
     shades = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     rows = [[label, *(f"{n:,}" for n in row)] for label, row in zip(labels, counts, strict=True)]
     yield Text("B- and I- are taken off." + _together(evaluations))
@@ -416,12 +434,18 @@ def _describe_confusion(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
 
 def _describe_calibration(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
     """Yield tables and a plot of the calibration of spans and words."""
-    labels = sorted({label for one in evaluations for label in one.calibration_by_label})
-    kinds = {"spans": [one.calibration for one in evaluations]}
+    labels = sorted(
+        {label for evaluation in evaluations for label in evaluation.calibration_by_label}
+    )
+    kinds = {"spans": [evaluation.calibration for evaluation in evaluations]}
     for label in labels:
-        of_runs = [one.calibration_by_label.get(label) for one in evaluations]
-        kinds[f"spans of {label}"] = [found for found in of_runs if found]
-    if words := [one.calibration_of_words for one in evaluations if one.calibration_of_words]:
+        of_runs = [evaluation.calibration_by_label.get(label) for evaluation in evaluations]
+        kinds[f"spans of {label}"] = [run for run in of_runs if run]
+    if words := [
+        evaluation.calibration_of_words
+        for evaluation in evaluations
+        if evaluation.calibration_of_words
+    ]:
         kinds["words"] = words
     rows = [["", "n", "ECE", "Brier"]]
     for name, found in kinds.items():

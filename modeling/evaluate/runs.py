@@ -151,7 +151,7 @@ class _Scorer:
             settings=self._settings(list(found.values()), split),
             notes=[note for name, own in found.items() for note in self._notes(name, own)],
         )
-        mean = fmean(one.strict_f1 for one in evaluations.values())
+        mean = fmean(evaluation.strict_f1 for evaluation in evaluations.values())
         what = " ".join(part for part in (taggers[0].setting, decoder or "") if part)
         yield f"{what + ': ' if what else ''}strict F1 {_scored(list(evaluations.values()))}"
         yield from _beside_baseline(mean, list(evaluations.values()))
@@ -310,10 +310,14 @@ def _out_of_reach(found: _Found) -> Iterator[str]:
 
 def _scored(evaluations: Sequence[Evaluation]) -> str:
     """Say the mean of strict F1, its deviation, and from where to where its intervals go."""
-    spread = Spread.of([one.strict_f1 for one in evaluations])
+    spread = Spread.of([evaluation.strict_f1 for evaluation in evaluations])
     deviation = "" if spread.deviation is None else f" ± {spread.deviation:.4f}"
     said = f"{spread.mean:.4f}{deviation} ({len(evaluations)} scored"
-    if found := [one.strict.micro.interval for one in evaluations if one.strict.micro.interval]:
+    if found := [
+        evaluation.strict.micro.interval
+        for evaluation in evaluations
+        if evaluation.strict.micro.interval
+    ]:
         low, high = min(each.low for each in found), max(each.high for each in found)
         said += f"; 95 %: {low:.4f} to {high:.4f}"
     return f"{said})"
@@ -321,7 +325,7 @@ def _scored(evaluations: Sequence[Evaluation]) -> str:
 
 def _beside_baseline(mean: float, evaluations: Sequence[Evaluation]) -> Iterator[str]:
     """Yield the mean F1 of the gazetteer baseline, with a warning unless ``mean`` is above it."""
-    if known := [one.baseline.score.f1 for one in evaluations if one.baseline]:
+    if known := [evaluation.baseline.score.f1 for evaluation in evaluations if evaluation.baseline]:
         baseline = fmean(known)
         is_better = mean > baseline
         warning = "" if is_better else ": no worse than the tagger, which has learned too little"

@@ -72,7 +72,7 @@ def read_evaluations(run: Path, name: str, manifest: Manifest) -> list[Report]:
     A report scores the tagger if it lists the tagger's trial (``seed-1``) and was made with the
     same encoder, data and settings. Raises ``CorpusError`` for a damaged report.
     """
-    found: list[Report] = []
+    evaluations: list[Report] = []
     for file in sorted((run / "evaluation").rglob("evaluation.json")):
         try:
             report: EvaluationRecord = parse_json(file.read_text(encoding="utf-8"))
@@ -81,8 +81,8 @@ def read_evaluations(run: Path, name: str, manifest: Manifest) -> list[Report]:
         if set(report) >= {"runs", "settings", "scores"}:
             own = report["runs"].get(name.rsplit("/", maxsplit=1)[-1] or "tagger")
             if own and _made_with(manifest).items() <= report["settings"].items():
-                found.append({**report, "own": own})
-    return found
+                evaluations.append({**report, "own": own})
+    return evaluations
 
 
 def _made_with(manifest: Manifest) -> dict[str, object]:

@@ -91,15 +91,15 @@ def run(options: "Options") -> Iterator[str | Summary]:
 
 
 def _export_tagger(options: "Options", folder: Path, output: Path) -> list[str]:
-    found = find_tagger(options.model)
-    model = TaggingModel.load(found.path).eval()
+    tagger = find_tagger(options.model)
+    model = TaggingModel.load(tagger.path).eval()
     config, path, name = model.config, str(output), output.name
-    tokenizer = open_tokenizer(found.path, config.encoder)
+    tokenizer = open_tokenizer(tagger.path, config.encoder)
     if options.to == "onnx":
         scorer = scorer_of(model)
         worst = export_onnx(scorer, folder, decoder_settings(model))
         save_tokenizer(tokenizer, folder)
-        _keep_for_us(model, found.path, folder)
+        _keep_for_us(model, tagger.path, folder)
         code = usage.of_onnx(name, with_words="words" in scorer.inputs)
         notes, library = usage.notes_on_onnx(worst), "onnx"
         if options.int8:
@@ -113,7 +113,7 @@ def _export_tagger(options: "Options", folder: Path, output: Path) -> list[str]:
         notes = [*notes, usage.SPACES]
     if config.data.context != "none":
         notes = [*notes, usage.WITHOUT_CONTEXT]
-    card = _card_of_tagger(options, model, found, code=code, library=library, notes=notes)
+    card = _card_of_tagger(options, model, tagger, code=code, library=library, notes=notes)
     write_card(card, options, folder)
     return [f"next {loads}"]
 

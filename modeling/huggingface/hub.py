@@ -35,9 +35,9 @@ def local_folder(path: Path) -> Path:
     """
     if not str(path).startswith(PREFIX):
         return path
-    if not (found := _NAME.fullmatch(str(path))):
+    if not (match := _NAME.fullmatch(str(path))):
         raise CorpusError(f"{path}: no name on a hub. Expected hub:NAME or hub:NAME@REVISION.")
-    name, revision = found["name"], found["revision"]
+    name, revision = match["name"], match["revision"]
     folder = _fetch(name, revision, (*_SETTINGS, *_WEIGHTS))
     if not any(folder.glob("*.safetensors")):
         folder = _fetch(name, revision, (*_SETTINGS, *_PICKLED))
@@ -74,7 +74,7 @@ class Origin(TypedDict, total=False):
 
 def origin(folder: Path) -> Origin:
     """Return ``name`` and ``revision`` (the commit) of a folder of a hub's model, else nothing."""
-    found = _CACHED.search(folder.absolute().as_posix())
-    if found is None:
+    match = _CACHED.search(folder.absolute().as_posix())
+    if match is None:
         return {}
-    return {"name": found["name"].replace("--", "/", 1), "revision": found["revision"]}
+    return {"name": match["name"].replace("--", "/", 1), "revision": match["revision"]}

@@ -59,8 +59,8 @@ def _show_spans(options: "Options", encoder: Encoder) -> Iterator[Block]:
     )
     vectors = read_vectors(encoder, sample.spans, parts=options.parts)
     components = find_components(vectors)
-    labels = [one.span.label for one in sample.spans]
-    n_words = [one.n_words for one in sample.spans]
+    labels = [span.span.label for span in sample.spans]
+    n_words = [span.n_words for span in sample.spans]
     yield Heading("Spans")
     yield Text(
         f"{len(sample.spans):,} of {sample.n:,} spans ({options.spans}) of "

@@ -79,8 +79,8 @@ def read_vectors(
 ) -> NDArray[np.float32]:
     """Compute the (N, F) vectors of spans, in their order; spans of one sentence are adjacent."""
     groups = [list(own) for _, own in groupby(spans, key=lambda one: id(one.sentence))]
-    sentences = [own[0].sentence for own in groups]
-    places = [[one.span for one in own] for own in groups]
+    sentences = [group[0].sentence for group in groups]
+    places = [[one.span for one in group] for group in groups]
     vectors: list[Vectors] = encoder.spans(sentences, places, parts=parts)
     return np.concatenate(vectors) if vectors else np.zeros((0, encoder.width), np.float32)
 

@@ -268,8 +268,8 @@ class _View:
                 *self._days(entity),
                 *self._documents(spread, entity),
             ]
-        found = self._of_forms[form] = Candidates(entities, features)
-        return found
+        candidates = self._of_forms[form] = Candidates(entities, features)
+        return candidates
 
     def _count(self, key: Key, entities: Collection[str]) -> list[int]:
         return self.counts.of(key, entities, without=self.without)
@@ -285,8 +285,8 @@ class _View:
         """
         name = self.knowledge.name_of(entity)
         alike = n_common(normal, name.normal) / max(len(normal), len(name.normal), 1)
-        own = normal.split()
-        rest = [word for word in name.words if word not in own]  # a set would add in any order
+        parts = normal.split()
+        rest = [word for word in name.words if word not in parts]  # a set would add in any order
         there = sum(math.log1p(self.words.get(word, 0)) for word in rest) / max(len(rest), 1)
         return float(form == name.text), alike, there, float(not rest)
 
@@ -299,7 +299,7 @@ class _View:
         by_fact = {f: self._gain(("fact", f), entity, of_all) for f in known}
         by_both = {f: self._gain(("form fact", normal, f), entity, of_normal) for f in known}
         gains = [by.get(fact or "", 0.0) for by in (by_fact, by_both) for fact in self.facts]
-        party = [of[entity].similarity if entity in of else 0.0 for of in self.parties]
+        party = [party[entity].similarity if entity in party else 0.0 for party in self.parties]
         return [*gains, *party]
 
     def _gain(self, key: Key, entity: str, back: float) -> float:

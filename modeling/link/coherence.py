@@ -116,7 +116,7 @@ class _Others:
         kept = self._shares[chosen.documents]
         self._shares[chosen.documents] -= chosen.share
         documents = [self._documents(entity) for entity in entities]
-        sizes = np.array([len(one) for one in documents])
+        sizes = np.array([len(document) for document in documents])
         owner = np.repeat(np.arange(len(entities)), sizes)
         sums = np.bincount(owner, self._shares[np.concatenate(documents)], len(entities))
         self._shares[chosen.documents] = kept

@@ -169,10 +169,10 @@ class Counts:
 
     def documents_of(self, entity: str, *, without: str | None) -> NDArray[np.int32]:
         """Return the numbers of the documents in which an entity is meant, without one document."""
-        found = self.documents.get(entity, _NO_DOCUMENTS)
+        documents = self.documents.get(entity, _NO_DOCUMENTS)
         if without is None or not self._has(without, entity):
-            return found
-        return np.asarray(found[found != self.numbers[without]])
+            return documents
+        return np.asarray(documents[documents != self.numbers[without]])
 
     def _has(self, id: str | None, entity: str) -> bool:
         return entity in self._own(id).counts.get((), ())

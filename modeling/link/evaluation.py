@@ -187,7 +187,7 @@ class Ratios:
         self, outcomes: Sequence[Outcome], *, replicates: int = 1000, seed: int = 1
     ) -> None:
         self.outcomes = outcomes
-        self._units = Units.choose([one.document for one in outcomes])
+        self._units = Units.choose([outcome.document for outcome in outcomes])
         self._settings = {"replicates": replicates, "seed": seed}
 
     def ratio(self, part: Callable[[Outcome], bool], whole: Callable[[Outcome], bool]) -> Ratio:
@@ -216,14 +216,14 @@ class Ratios:
         )
 
     def _columns(self, *tests: Callable[[Outcome], bool]) -> NDArray[np.int64]:
-        return np.array([[test(one) for test in tests] for one in self.outcomes], np.int64).reshape(
-            -1, len(tests)
-        )
+        return np.array(
+            [[test(outcome) for test in tests] for outcome in self.outcomes], np.int64
+        ).reshape(-1, len(tests))
 
 
 def groups(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, list[Outcome]]]:
     """Group the mentions that have an id by class, by ambiguity, and by what training has."""
-    linked = [one for one in outcomes if one.gold is not None]
+    linked = [outcome for outcome in outcomes if outcome.gold is not None]
     for label, _ in Counter(one.label or "none" for one in linked).most_common():
         yield f"class {label}", [one for one in linked if (one.label or "none") == label]
     for name, low, high in (

@@ -92,10 +92,10 @@ class Forms:
             by_word[word].append(number)
 
     def _words_by_entity(self) -> dict[str, set[str]]:
-        found: dict[str, set[str]] = defaultdict(set)
+        words: dict[str, set[str]] = defaultdict(set)
         for text, entity in zip(self.texts, self.entities, strict=True):
-            found[entity].update(normalise(text).split())
-        return found
+            words[entity].update(normalise(text).split())
+        return words
 
     def _measure_rarity(self) -> Mapping[str, float]:
         n = len(set(self.entities))
@@ -161,7 +161,7 @@ class Forms:
         if not matches:
             return
         postings = [self._words[match.known] for match in matches]
-        sizes = [len(one) for one in postings]
+        sizes = [len(posting) for posting in postings]
         numbers, column = np.unique(np.concatenate(postings), return_inverse=True)
 
         def any_of(is_so: list[bool]) -> NDArray[np.bool_]:

@@ -143,7 +143,7 @@ class Linker:
         if self.contexts is not None and self.plain is not None:
             _with_contexts(found, self.contexts, self.knowledge, plain=self.plain)
         _with_document_features(found, self.first, self.knowledge)
-        every = (self._rank(of, prior) for one in found for of in one.candidates)
+        every = (self._rank(candidate, prior) for one in found for candidate in one.candidates)
         return [
             [next(every) if case.label in self.labels else None for case in record.cases]
             for record in records
@@ -275,14 +275,14 @@ def _known(row: dict[str, Any]) -> Known:  # Any: JSON that is ours
 
 def _read_lines(path: Path, make: Callable[[Any], _T]) -> list[_T]:  # Any: JSON that is ours
     """Make a value of each line; raise ``CorpusError`` for a line that is damaged."""
-    made = []
+    lines = []
     try:
         with path.open(encoding="utf-8") as file:
             for line in file:
-                made.append(make(parse_json(line)))  # noqa: PERF401 - the number for the message
+                lines.append(make(parse_json(line)))  # noqa: PERF401 - the number for the message
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise _damaged(f"{path}:{len(made) + 1}", error) from error
-    return made
+        raise _damaged(f"{path}:{len(lines) + 1}", error) from error
+    return lines
 
 
 class LinkedCount(NamedTuple):
@@ -491,7 +491,7 @@ def _with_contexts(
     found: Sequence[_Found], contexts: Contexts, knowledge: Knowledge, *, plain: Linear
 ) -> None:
     """Fill in the columns of the encoder, for mentions that are not sure without it."""
-    sure = [[_sure(of, plain) for of in one.candidates] for one in found]
+    sure = [[_sure(candidate, plain) for candidate in one.candidates] for one in found]
     asked = [
         (one, of, window)
         for one, indices in zip(found, sure, strict=True)
@@ -522,7 +522,9 @@ def _sure(of: Candidates, plain: Linear) -> int | None:
 
 def _with_document_features(found: Iterable[_Found], first: Linear, knowledge: Knowledge) -> None:
     for one in found:
-        chosen = [softmax(first.score(of.features[:, :N_PLAIN])) for of in one.candidates]
+        chosen = [
+            softmax(first.score(candidate.features[:, :N_PLAIN])) for candidate in one.candidates
+        ]
         without = one.record.id if one.record.id in knowledge.counts else None
         forms = [case.form for case in one.cases]
         add_document_features(

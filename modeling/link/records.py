@@ -129,10 +129,10 @@ def day_of(text: str) -> int | None:
 
     Days are counted from 1 January of the year 1.
     """
-    found = _DATE.match(text)
-    if found is None:
+    match = _DATE.match(text)
+    if match is None:
         return None
-    year, month, day = (int(part or 1) for part in found.groups())
+    year, month, day = (int(part or 1) for part in match.groups())
     try:
         return date(year, month, day).toordinal()
     except ValueError:

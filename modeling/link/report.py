@@ -35,31 +35,31 @@ def measure(
     ``nil``, the entity of such a mention is not known, and a link of it is neither right nor wrong.
     """
     has_answer = _is_any if nil else _has_id
-    of = Ratios(outcomes, replicates=replicates, seed=seed)
+    ratios = Ratios(outcomes, replicates=replicates, seed=seed)
     found: dict[str, Ratio | F1] = {
-        "coverage": of.ratio(lambda o: o.is_known, _has_id),
-        "form in training": of.ratio(lambda o: o.n_senses > 0, _has_id),
+        "coverage": ratios.ratio(lambda o: o.is_known, _has_id),
+        "form in training": ratios.ratio(lambda o: o.n_senses > 0, _has_id),
     }
     for name, answer in _ANSWERS.items():
         is_right = partial(_is_right, answer)
-        found[f"accuracy, {name}"] = of.ratio(is_right, _has_id)
-        found[f"accuracy of known entities, {name}"] = of.ratio(is_right, lambda o: o.is_known)
+        found[f"accuracy, {name}"] = ratios.ratio(is_right, _has_id)
+        found[f"accuracy of known entities, {name}"] = ratios.ratio(is_right, lambda o: o.is_known)
     for rank in RANKS:
-        found[f"recall at {rank} of known entities"] = of.ratio(
+        found[f"recall at {rank} of known entities"] = ratios.ratio(
             partial(_is_within, rank), lambda o: o.is_known
         )
-    found["wrong among written"] = of.ratio(
+    found["wrong among written"] = ratios.ratio(
         lambda o: o.chosen != o.gold, lambda o: o.is_written and has_answer(o)
     )
-    found["written"] = of.ratio(lambda o: o.is_written, _has_id)
+    found["written"] = ratios.ratio(lambda o: o.is_written, _has_id)
     if not nil and not all(map(_has_id, outcomes)):
-        found["written of names without an id"] = of.ratio(
+        found["written of names without an id"] = ratios.ratio(
             lambda o: o.is_written, lambda o: not _has_id(o)
         )
-    found["links, strict"] = of.f1(
+    found["links, strict"] = ratios.f1(
         lambda o: o.is_written and o.is_right, lambda o: o.is_written and has_answer(o), _has_id
     )
-    found["NIL"] = of.f1(
+    found["NIL"] = ratios.f1(
         lambda o: not o.is_written and not o.is_known and has_answer(o),
         lambda o: not o.is_written and has_answer(o),
         lambda o: not o.is_known and has_answer(o),
@@ -71,7 +71,7 @@ def measure(
         }
         for name, answer in answers.items():
             is_right = partial(_is_right, answer)
-            found[f"NIL is an answer: {name}"] = of.ratio(is_right, _is_any)
+            found[f"NIL is an answer: {name}"] = ratios.ratio(is_right, _is_any)
     return found
 
 
@@ -116,8 +116,8 @@ def _describe(
     *,
     title: str,
 ) -> Iterator[Block]:
-    n_linked = sum(one.gold is not None for one in outcomes)
-    documents = len({one.document for one in outcomes})
+    n_linked = sum(outcome.gold is not None for outcome in outcomes)
+    documents = len({outcome.document for outcome in outcomes})
     yield Heading(title, level=1)
     yield Text(
         f"{counted(len(outcomes), 'name')} of {counted(documents, 'document')}, {n_linked:,} "
@@ -181,8 +181,8 @@ def _plain(value: Ratio | F1) -> dict[str, object]:
 
 def _rows(outcomes: Sequence[Outcome]) -> Iterator[str]:
     yield "\t".join(_COLUMNS) + "\n"
-    for one in outcomes:
-        values = (getattr(one, name) for name in _COLUMNS)
+    for outcome in outcomes:
+        values = (getattr(outcome, name) for name in _COLUMNS)
         yield "\t".join(_cell(value) for value in values) + "\n"
 
 

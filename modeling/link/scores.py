@@ -52,7 +52,9 @@ def compare(gold: Sequence[Document], predicted: Sequence[Document], *, nil: boo
     once.
     """
     for documents in (gold, predicted):
-        if repeated := [id for id, n in Counter(one.id for one in documents).items() if n > 1]:
+        if repeated := [
+            id for id, n in Counter(document.id for document in documents).items() if n > 1
+        ]:
             raise CorpusError(
                 f"{repeated[0]}: is the id of several documents of a dataset, so that nothing says "
                 "which to compare. Make the dataset again with ids that differ."

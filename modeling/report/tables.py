@@ -134,7 +134,7 @@ class ResultTable:
         spread = self.cells.get((row, column))
         if spread is None:
             return ""
-        n, expected = len(spread.values), max(len(one.values) for one in self.cells.values())
+        n, expected = len(spread.values), max(len(cell.values) for cell in self.cells.values())
         return f"{spread} ({n})" if n == expected else f"{spread} ({n} of {expected})"
 
     def _each(self) -> Iterator[tuple[str, str, Spread]]:
@@ -196,8 +196,8 @@ def table(
     wanted = [*of_rows, *of_columns, *([mean_over] if mean_over else [])]
     _check(evaluations, wanted)
     groups: defaultdict[tuple[str, str], list[Finished]] = defaultdict(list)
-    for one in evaluations:
-        groups[_key(one, of_rows), _key(one, of_columns)].append(one)
+    for evaluation in evaluations:
+        groups[_key(evaluation, of_rows), _key(evaluation, of_columns)].append(evaluation)
     return ResultTable(
         title=f"{value.replace('_f1', ' F1')}: mean ± sample deviation (n), in percent",
         rows=_sorted({row for row, _ in groups}),
@@ -208,7 +208,7 @@ def table(
 
 
 def _check(evaluations: Sequence[Finished], names: Sequence[str]) -> None:
-    known = dict.fromkeys(name for one in evaluations for name in one.settings)
+    known = dict.fromkeys(name for evaluation in evaluations for name in evaluation.settings)
     for name in names:
         if name not in known and name not in {"title", "folder"}:
             raise UsageError(

@@ -59,7 +59,7 @@ def _read_properties(given: str) -> Mapping[str, str]:
         raise Refused(400, f"properties: no JSON ({error}).") from error
     if not isinstance(read, dict) or not all(isinstance(v, str) for v in read.values()):
         raise Refused(400, "properties: an object of strings is read.")
-    annotators = {one.strip() for one in read.get("annotators", "ner").split(",")}
+    annotators = {part.strip() for part in read.get("annotators", "ner").split(",")}
     if others := sorted(annotators - _OFFERED - {""}):
         raise Refused(400, f"annotators {', '.join(others)}: only names are found here (ner).")
     if read.get("outputFormat", "json") != "json":

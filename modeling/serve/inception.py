@@ -156,15 +156,15 @@ def read_cas(xmi: str, type_system: str, *, layer: str) -> "Cas":
 def _sentences(service: Service, cas: "Cas", asked: PredictRequest) -> list[Sentence]:
     """List the sentences in the requested range, with the words of the document if it has some."""
     text, lang = cas.sofa_string, _lang(cas) or service.settings.lang
-    found = words_of(cas)
-    if not found:
-        found = checked(sentences_of(running_text(text, lang=lang)))
+    sentences = words_of(cas)
+    if not sentences:
+        sentences = checked(sentences_of(running_text(text, lang=lang)))
     shown = asked.metadata.range
     if shown is None or shown.end <= shown.begin:
-        return found
+        return sentences
     slack = sum(character > "\uffff" for character in text)  # UTF-16 units minus characters
     first, last = shown.begin - slack, shown.end
-    return [one for one in found if _starts(one)[-1] >= first and _starts(one)[0] < last]
+    return [one for one in sentences if _starts(one)[-1] >= first and _starts(one)[0] < last]
 
 
 def _starts(sentence: Sentence) -> tuple[int, ...]:
@@ -210,7 +210,7 @@ def _lang(cas: "Cas") -> str | None:
 def _answer(cas: "Cas", asked: PredictRequest, found: Sequence[Tagged]) -> PredictAnswer:
     layer, feature = asked.metadata.layer, asked.metadata.feature
     kind = cas.typesystem.get_type(layer)
-    features = {one.name for one in kind.all_features}
+    features = {feature.name for feature in kind.all_features}
     if missing := {feature, _PREDICTED} - features:
         raise Refused(422, f"layer {layer[:80]}: has no feature {min(missing)[:80]!r}.")
     for earlier in list(cas.select(layer)):

@@ -179,8 +179,8 @@ class Service:
         Each document needs a unique id: sentences of one document are context of each other.
         """
         sentences = await self.prepare(
-            lambda: [checked(sentences_of(one)) for one in documents],
-            size=sum(len(one.text) for one in documents),
+            lambda: [checked(sentences_of(document)) for document in documents],
+            size=sum(len(document.text) for document in documents),
         )
         every = [sentence for own in sentences for sentence in own]
         found = map(to_mentions, await self.tag(every, model=model, threshold=threshold))
@@ -213,7 +213,7 @@ def read_json(kind: type[M], text: str | bytes, *, what: str = "", status: int =
 
 def said(errors: Sequence[ErrorDetails]) -> str:
     """Describe what is wrong with a request, and where: the first three errors."""
-    found = ((".".join(map(str, one["loc"])), one["msg"]) for one in errors[:3])
+    found = ((".".join(map(str, error["loc"])), error["msg"]) for error in errors[:3])
     return "; ".join(": ".join(filter(None, pair)) for pair in found)
 
 

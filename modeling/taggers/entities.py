@@ -153,8 +153,8 @@ def known_entities(
 
 
 def _of_forms(folder: Path, config: EncoderConfig, forms: Path | str) -> EntityForms:
-    found = open_entities(str(forms), Base.open(folder))
-    lookup = None if found is None else found.lookup
+    entities = open_entities(str(forms), Base.open(folder))
+    lookup = None if entities is None else entities.lookup
     is_known = lookup is not None and lookup.ids < config.n_entities
     if lookup is None or not np.any(is_known):
         raise CorpusError(f"{forms}: none of its forms means an entity that {folder} knows.")

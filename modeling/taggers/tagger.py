@@ -290,9 +290,9 @@ def _packed(documents: Iterable[Document]) -> Iterator[list[tuple[Document, list
     for number, document in enumerate(documents):
         if not isinstance(document, Document):
             raise TypeError(f"{document!r:.60} is no Document. A text is tagged as tagger(text).")
-        own = sentences_of(replace(document, id=str(number)))
-        some.append((document, own))
-        n += len(own)
+        sentences = sentences_of(replace(document, id=str(number)))
+        some.append((document, sentences))
+        n += len(sentences)
         if n >= _AT_ONCE:
             yield some
             some, n = [], 0

@@ -143,13 +143,15 @@ class Reconciled:
             reference = id
         else:
             reference = f"{space}{'/' if space[-1].isalnum() else ''}{id}"
-        own = with_space(reference, self.edition)
-        if not own.startswith(f"{self.edition.name}:"):
-            return own
+        entity = with_space(reference, self.edition)
+        if not entity.startswith(f"{self.edition.name}:"):
+            return entity
         known = read_id(reference)
         return with_space((address_of(known) if known else None) or reference, self.edition)
 
 
 def about(sources: Sequence[Source], entity: str) -> Candidate | None:
     """Describe an entity by the first source that knows it; None where none does."""
-    return next(filter(None, (one.about(entity) for one in sources)), None) if entity else None
+    return (
+        next(filter(None, (source.about(entity) for source in sources)), None) if entity else None
+    )

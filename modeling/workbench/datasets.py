@@ -190,10 +190,10 @@ def _tagged(row: PredictionRecord) -> Tagged:
 
 def _errors_of(run: str, tagged: Sequence[Tagged]) -> Iterator[Document]:
     found: dict[int, list[Finding]] = {}
-    for one in find_errors(tagged):
-        found.setdefault(one.index, []).append(one)
+    for error in find_errors(tagged):
+        found.setdefault(error.index, []).append(error)
     for index, findings in found.items():
-        if any(one.kind != "correct" for one in findings):
+        if any(finding.kind != "correct" for finding in findings):
             yield _in_context(tagged, index, findings, run=run)
 
 
@@ -213,10 +213,10 @@ def _in_context(
     lines = [" ".join(tagged[n].sentence.tokens) for n in around]
     text, firsts = "\n".join(lines), _starts(lines)
     starts = [firsts[around.index(index)] + start for start in _starts(here.tokens)]
-    mentions = [_mention(one, here.tokens, starts) for one in findings]
+    mentions = [_mention(finding, here.tokens, starts) for finding in findings]
     kept, dropped = without_crossing(mentions)
     also = "; ".join(f"{text[one.start : one.end]} ({one.label})" for one in dropped)
-    kinds = [one.kind for one in findings if one.kind != "correct"]
+    kinds = [finding.kind for finding in findings if finding.kind != "correct"]
     title = f"{', '.join(dict.fromkeys(kinds))}: {' '.join(here.tokens)[:_TITLE]}"
     return Document(
         id=here.id,

@@ -73,9 +73,9 @@ def _fit(wanted: str, entry: Entry, forms: list[tuple[str, float]]) -> float:
         if text == wanted:
             best = max(best, 1.0 + weight)
         elif tokens and _shares(tokens, text):
-            own = _WORDS.findall(text)
-            n = sum(any(_agrees(token, each) for each in own) for token in tokens)
-            best = max(best, 0.9 * n / max(len(tokens), 0.5 * (len(tokens) + len(own))) + weight)
+            parts = _WORDS.findall(text)
+            n = sum(any(_agrees(token, each) for each in parts) for token in tokens)
+            best = max(best, 0.9 * n / max(len(tokens), 0.5 * (len(tokens) + len(parts))) + weight)
     return best
 
 

@@ -37,11 +37,11 @@ class Journal:
         if self._size_now() == self._size:
             return False
         size = self._size_now()
-        found = read_decisions(self.path)
+        decisions = read_decisions(self.path)
         known = len(self.entries)
-        for entry in found.entries[known:]:
+        for entry in decisions.entries[known:]:
             self._add(entry)
-        self.unreadable, self._size = found.unreadable, size
+        self.unreadable, self._size = decisions.unreadable, size
         return len(self.entries) > known
 
     def _size_now(self) -> int:

@@ -105,7 +105,9 @@ class Learner:
         """
         done = [letter for letter in self.desk.letters.all if _is_done(letter)]
         learned = {
-            letter.name: any(_name_of(one.id) in self._learned_names for one in letter.documents)
+            letter.name: any(
+                _name_of(document.id) in self._learned_names for document in letter.documents
+            )
             for letter in done
         }
         path = self.folder / "split.json"
@@ -168,7 +170,9 @@ class Learner:
             )
         sentences = sentences_to_learn(learned)
         for document in tested:
-            sentences += [one for one in to_sentences(document, lambda _: "test") if one.tokens]
+            sentences += [
+                sentence for sentence in to_sentences(document, lambda _: "test") if sentence.tokens
+            ]
         sentences += self._more({document.id for document in (*learned, *tested)})
         folder = new_folder(self.folder)
         write_json(self.folder / "split.json", split)
@@ -272,8 +276,8 @@ def _name_of(document: str | None) -> str:
 def _decided(letter: Letter) -> Iterator[Document]:
     """Yield the documents of a letter, with the edition's names and the accepted ones."""
     for names in letter.names:
-        own = [mention for mention in names.document.mentions if mention.label]
-        kept, _ = without_crossing([*own, *names.accepted()])
+        mentions = [mention for mention in names.document.mentions if mention.label]
+        kept, _ = without_crossing([*mentions, *names.accepted()])
         yield replace(names.document, mentions=tuple(kept))
 
 

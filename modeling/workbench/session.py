@@ -109,17 +109,17 @@ def _listed(path: Path, files: Collection[str]) -> list[Candidate]:
     Raises ``UsageError`` if all of it is of others.
     """
     listed = read_candidates(path)
-    own = [candidate for candidate in listed if candidate.file in files]
+    candidates = [candidate for candidate in listed if candidate.file in files]
     others = {candidate.file for candidate in listed} - set(files)
-    if others and not own:
+    if others and not candidates:
         raise UsageError(
             f"--candidates {path}: names {min(others)}, which is none of the files of --tei "
             f"(as {min(files)}). Name the same files as for the list."
         )
     if others:
-        n = counted(len(listed) - len(own), "name")
+        n = counted(len(listed) - len(candidates), "name")
         sys.stderr.write(f"{path}: {n} of other files left out, as {min(others)}\n")
-    return own
+    return candidates
 
 
 class Reading(threading.Thread):

@@ -110,12 +110,12 @@ class _Tei:
     @cached_property
     def _part_of(self) -> list[int]:
         """For each element, the index of the part (such as a note) that it is or is in, or -1."""
-        found: list[int] = []
+        part: list[int] = []
         for node in self.source.nodes:
-            around = found[node.parent.number] if node.parent else _NO_PART
+            around = part[node.parent.number] if node.parent else _NO_PART
             is_part = self.edition.meaning(node).role is Role.PART
-            found.append(node.number if is_part else around)
-        return found
+            part.append(node.number if is_part else around)
+        return part
 
     def _part_at(self, index: int) -> int:
         place = self.places[index]
