@@ -343,8 +343,18 @@ MOST_ANY = {
 }
 """How often a package has these for a type; who takes some away lowers it."""
 MOST_WEAK = {
-    **{"found": 630, "one": 330, "own": 185, "place": 180, "what": 120, "of": 115},
-    **{"kept": 108, "each": 105, "made": 97, "given": 98, "about": 88, "said": 88},
+    "found": 630,
+    "one": 330,
+    "own": 185,
+    "place": 180,
+    "what": 120,
+    "of": 115,
+    "kept": 108,
+    "each": 105,
+    "made": 97,
+    "given": 98,
+    "about": 88,
+    "said": 88,
 }
 """How often a name that says nothing is given to a variable; who takes some away lowers it."""
 ENGINE = ("pipelines/run.py", "pipelines/processes.py", "pipelines/transforms", "corpora/runs")

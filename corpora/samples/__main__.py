@@ -17,6 +17,7 @@ from zipfile import ZipFile
 
 from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
 from corpora.system.files import check_new
+from corpora.system.folders import output_folder
 from corpora.system.writing import write_whole
 
 
@@ -71,8 +72,9 @@ def write(options: Options) -> Iterator[str | Summary]:
         names = z.namelist()
         for name in names:
             check_new(folder / name, z.read(name))
-        for name in names:
-            write_whole(folder / name, z.read(name))
+        with output_folder(folder):
+            for name in names:
+                write_whole(folder / name, z.read(name))
     yield f"made  {folder}: {sample.about}"
     quoted = str(folder).replace("'", "'\"'\"'")  # inside single quotes, as in ``next``
     yield f"next  {sample.next.format(at=quoted)}"

@@ -1,1 +1,13 @@
-"""TEI editions: XML in which names are tagged, read, written, reviewed and undone."""
+"""TEI editions: XML in which names are tagged, read, written, reviewed and undone.
+
+Read in this order:
+
+1. ``edition`` (a TOML file tells which element means what) with ``patterns``; ``xml``, the tree.
+2. ``reader``, from a file to documents: ``starts`` and ``header``; ``layout``, the text;
+   ``marks``, ``pointers``, ``prefixes``, ``split_names``, ``standoff``, the names; ``languages``.
+3. ``writer``, from names to a file: ``source``, ``places`` and ``fragments`` say where tags can
+   stand, ``name_tags`` and ``style`` how they look, ``provenance`` who found them; ``proof`` checks
+   the bytes, and ``undo`` takes the names out again.
+4. ``review`` and ``decisions``: what people decide on names; ``corrected``: in another tool.
+5. ``inspection`` with ``census`` and ``draft``: what the markup of an unknown edition holds.
+"""

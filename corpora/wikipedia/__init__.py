@@ -1,1 +1,13 @@
-"""Wikipedia dumps: pages, wikitext, titles, redirects."""
+"""Wikipedia dumps: pages, wikitext, titles, redirects.
+
+Read in this order:
+
+1. ``dump``: ranges of a dump, by ``chunks``, ``bzip2``, ``pieces``, ``segments``; ``siteinfo``, its
+   head; ``pages`` and ``revisions``: the pages in it.
+2. ``articles``, from a page to an article. ``structure`` is the first half of reading wikitext,
+   ``wikitext`` the second: ``nesting``, ``templates``, ``parser_functions``, ``cells``; ``blocks``: the text.
+3. ``titles``: where links lead; ``resolution``: redirects, and titles that are matched in text.
+4. ``ledger`` and ``report``: what became of each page, link, number and template.
+5. ``reuse`` and its five neighbours: pages taken over from an earlier dump.
+6. ``download`` with ``fetching``; ``authority``, ``page_items``: who or what a page is about.
+"""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from corpora.document import Mention
 from corpora.errors import CorpusError
-from corpora.system.writing import sync_folder, write_whole
+from corpora.system.writing import remove_leftovers, sync_folder, write_whole
 from corpora.tei.provenance import Model
 from corpora.tei.review import REVIEW
 from corpora.tei.schema import expect
@@ -58,6 +58,7 @@ def save(desk: Desk) -> Saved:
         decided = [one for one in desk.letters.all if any(desk.journal.of_file(one.name))]
         if desk.schema:
             expect(desk.schema, [one.path for one in decided if one.path.is_file()])
+        remove_leftovers(desk.output)
         for letter in decided:
             try:
                 _save(desk, desk.look(letter), report)

@@ -19,6 +19,7 @@ from typing import Literal, TypedDict
 from corpora.errors import CorpusError, UsageError
 from corpora.system.arguments import Subcommand, execute, option, parse_subcommand
 from corpora.system.files import check_new, locked
+from corpora.system.folders import output_folder
 from corpora.system.parsing import parse_json
 from corpora.system.writing import write_whole
 from onoma.project.recipe import (
@@ -81,8 +82,9 @@ def new(options: NewOptions) -> Iterator[str]:
     made = {FILE: recipe.read_bytes(), "README.md": "".join(_readme(folder, recipe)).encode()}
     for name, data in made.items():
         check_new(folder / name, data)
-    for name, data in made.items():
-        write_whole(folder / name, data)
+    with output_folder(folder):
+        for name, data in made.items():
+            write_whole(folder / name, data)
     yield f"made  {folder / FILE}, {folder / 'README.md'}"
     yield f"read  {folder / FILE}: what it does, and what it asks for"
     kind, sources = options.kind, folder / KINDS[options.kind]

@@ -1,5 +1,6 @@
 """Versions in a store: kept while somebody needs them."""
 
+import errno
 import json
 import shutil
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from corpora.errors import CorpusError, DamagedDatasetError, UsageError
 from corpora.store.inspection import verify
 from corpora.store.retention import prune
-from corpora.store.versions import current, publish, switch, version_names
+from corpora.store.versions import current, history, publish, switch, version_names
 from corpora.system.files import sha256_of
 from corpora.system.writing import write_json
 from tests.corpora.store.stored_runs import make, names_that_stay
@@ -199,3 +200,16 @@ def test_a_shelf_may_be_named_from_inside(published, tmp_path, monkeypatch):
     fates = prune(Path(), keep=1, keep_for=[tmp_path / "settings.json"])
 
     assert names_that_stay(fates) == {"v3", "v5"}
+
+
+def test_a_removal_that_failed_half_way_leaves_no_version_that_is_gone(published, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("corpora.store.versions.take_away", full)
+        with pytest.raises(OSError, match="No space left"):
+            prune(published, keep=1)
+    prune(published, keep=1)
+
+    assert set(history(published)) == set(version_names(published))
