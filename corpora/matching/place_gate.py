@@ -18,7 +18,7 @@ from corpora.document import Origin
 from corpora.evidence.evidence import Evidence
 from corpora.matching.arrays import Numbers
 from corpora.matching.contexts import Contexts
-from corpora.matching.form_facts import SPELLING, Floats, spelling
+from corpora.matching.form_facts import Floats
 from corpora.matching.form_table import FormTable
 from corpora.matching.place_features import AFTER, BEFORE, LINKED, PRIOR, Judged, Knowledge
 from corpora.matching.survey import Found, Texts
@@ -57,7 +57,7 @@ class PlaceGate:
         judged = Judged(texts, texts.find(self.table, ~is_match), self.known)
         features = judged.features()
         chances, is_sure = self._decide(judged, features)
-        is_likely = is_sure if chances is None else chances >= DOUBTFUL
+        is_likely = np.ones(len(is_sure), np.bool_) if chances is None else chances >= DOUBTFUL
         matches = np.flatnonzero(is_match)
         is_kept = np.ones(len(is_match), np.bool_)
         is_kept[matches] = self._stay(matches, judged, is_likely=is_likely)
@@ -85,30 +85,25 @@ class PlaceGate:
         return None, spans.are_likely(judged.texts.contexts) & (features[:, PRIOR] > 0)
 
     def _stay(self, matches: Numbers, judged: Judged, *, is_likely: Flags) -> Flags:
-        """Tell which title matches stay.
+        """Tell which title matches stay: those that nothing speaks against.
 
         The model decides on those that are places of a form with their entity; a longer form of
-        another entity removes others, and the rule decides on the rest.
+        another entity removes others. The rest stay: their page links the entity.
         """
         texts, found = judged.texts, judged.found
         starts, ends = texts.starts[matches], texts.ends[matches]
         entities = texts.mentions.structs.field("entity").take(pa.array(matches)).to_pylist()
-        spelled = [
-            spelling(texts.text[start:end], entity or "")
-            for start, end, entity in zip(starts.tolist(), ends.tolist(), entities, strict=True)
-        ]
-        rows = np.array(spelled, np.int64).reshape(len(matches), len(SPELLING))
-        spans = _Spans(starts, ends, rows, np.ones(len(matches), np.bool_))
-        is_right = spans.are_likely(texts.contexts)
+        is_right = np.ones(len(matches), np.bool_)
         at = np.searchsorted(found.ends, starts, side="right")  # the first place that may overlap
         overlapping = np.flatnonzero(np.append(found.starts, np.iinfo(np.int64).max)[at] < ends)
         meant = self.known.facts.names_of(found.forms[at[overlapping]])
         for match, entity in zip(overlapping.tolist(), meant, strict=True):
             place = at[match]
-            span = (found.starts[place], found.ends[place])
-            if span != (starts[match], ends[match]):
+            first, last = found.starts[place], found.ends[place]
+            is_inside = first <= starts[match] and ends[match] <= last
+            if is_inside and last - first > ends[match] - starts[match]:
                 is_right[match] = entity == entities[match]
-            elif entity == entities[match]:
+            elif is_inside and entity == entities[match]:
                 is_right[match] = is_likely[place]
         return is_right
 
