@@ -285,6 +285,7 @@ def test_every_extra_brings_the_library_that_is_said_to_need_it():
     text = (ROOT / "pyproject.toml").read_text("utf-8")
     extras = tomllib.loads(text)["project"]["optional-dependencies"]
     named = {
+        "backports": "backports-zstd",
         "cassis": "dkpro-cassis",
         "h11": "uvicorn",  # which brings it, as others of these do
         "huggingface_hub": "transformers",

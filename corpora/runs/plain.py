@@ -36,10 +36,13 @@ def place(folder: Path | str) -> tuple[Path, Path]:
 
 
 def publish(unfinished: Path, folder: Path) -> None:
-    """Give a dataset that is complete its name; remove what attempts that failed left beside it."""
+    """Give a dataset that is complete its name; remove what attempts that failed left beside it.
+
+    An attempt that still works could not be published any more: ``folder`` is there now.
+    """
     _check_new(folder)
     unfinished.rename(folder)
-    remove_leftovers(folder.parent, folder.name)
+    remove_leftovers(folder.parent, folder.name, of_all=True)
 
 
 def _check_new(folder: Path) -> None:

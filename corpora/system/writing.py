@@ -41,10 +41,15 @@ def is_temporary(path: Path) -> bool:
     return bool(_TEMPORARY.fullmatch(path.name))
 
 
-def remove_leftovers(folder: Path, name: str = "") -> None:
-    """Remove what killed processes of this machine left in a folder, of a file's name or of all."""
+def remove_leftovers(folder: Path, name: str = "", *, of_all: bool = False) -> None:
+    """Remove what killed processes of this machine left in a folder, of a file's name or of all.
+
+    ``of_all``: also what others write at this moment.
+    """
     for path in filter(is_temporary, folder.glob(".tmp-*")):
-        if path.name.endswith(name[-KEPT:]) and not _is_running(int(path.name[5:13], 16)):
+        unique, written = path.name[5:37], path.name[38:]  # as in ``temporary_path``
+        is_meant = not name or written == name[-KEPT:]
+        if is_meant and (of_all or not _is_running(int(unique[:8], 16))):
             take_away(path)
 
 

@@ -96,7 +96,7 @@ class WriteDocuments(beam.PTransform):
     bundle, and is named by the hash of its content; shards are listed by the id of their first
     document. Raises ``CorpusError`` where two documents have the same id, where the shards do not
     hold all documents (a runner that does not end its bundles), or where ``output`` exists or is in
-    a bucket. A run that fails leaves ``.NAME.…`` beside ``output``, which the next run that
+    a bucket. A run that fails leaves ``.tmp-…-NAME`` beside ``output``, which the next run that
     succeeds removes.
     """
 

@@ -254,7 +254,8 @@ def test_a_runner_that_does_not_end_its_bundles_publishes_nothing(tmp_path, monk
         write("ab", tmp_path / "mine")
 
     [left] = tmp_path.iterdir()
-    assert left.name.startswith(".mine.")
+    assert left.name.startswith(".tmp-")
+    assert left.name.endswith("-mine")
     assert list(left.iterdir())
 
 
