@@ -57,11 +57,9 @@ function fragment(tei, tokens, { start, end }, content) {
   return around.length && !content.noNameIn.includes(around.at(-1)) ? { start, end } : null;
 }
 
-const certainty = (probability) => (probability === null || probability === undefined ? "" : String(Number(probability.toFixed(3))));
-
 function tagsOf(item, prefix, writing) {
   const [name, attributes] = writing.elements[item.label];
-  const said = [...attributes, ...(item.entity && writing.references[item.entity] ? [writing.references[item.entity]] : []), ["cert", item.isNew || item.isChanged ? "" : certainty(item.probability)], ["resp", `#${item.isNew ? writing.review : writing.model}`]];
+  const said = [...attributes, ...(item.entity && writing.references[item.entity] ? [writing.references[item.entity]] : []), ["resp", `#${item.isNew ? writing.review : writing.model}`]];
   const written = said.filter(([, value]) => value).map(([key, value]) => ` ${key}="${escaped(value)}"`);
   return [`<${prefix}${name}${written.join("")}>`, `</${prefix}${name}>`];
 }
