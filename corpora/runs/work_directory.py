@@ -105,15 +105,20 @@ class WorkDirectory:
 
         The plan gives their number: a listing of a network file system may lack the newest.
         """
-        numbers = range(self.count(dataset))
-        n_threads = N_TRANSFERS if self.bucket else 1
+        if dataset not in self._planned:
+            return self._listed(dataset)
+        numbers, n_threads = range(self.count(dataset)), N_TRANSFERS if self.bucket else 1
         return list(map_in_order(lambda n: self.shard(dataset, n), numbers, n_threads=n_threads))
 
     def count(self, dataset: str) -> int:
         """Count the shards of an intermediate dataset."""
         if dataset in self._planned:
             return self._planned[dataset][1]
-        return sum(1 for _ in (self.folder / "shards" / dataset).glob("shard-*.arrow"))
+        return len(self._listed(dataset))
+
+    def _listed(self, dataset: str) -> list[Path]:
+        paths = (self.folder / "shards" / dataset).glob("shard-*.arrow")
+        return sorted(paths, key=lambda path: (len(path.name), path.name))  # in numeric order
 
     @cached_property
     def _planned(self) -> dict[str, tuple[str, int]]:

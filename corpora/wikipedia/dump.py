@@ -118,6 +118,8 @@ def examine(
             sha256=sha256,
         )
     name, form = path.name, form_of(_first_bytes(source))
+    if form == "html" and ".xml" in path.suffixes:
+        form = ""  # a server's error that was saved as a dump
     if form:
         site = site_of_pages(source.chunks(0, source.size), form, name=name)
     else:

@@ -251,7 +251,7 @@ def run(request, realdata, tmp_path_factory):
     numbers = [str(number) for number in case.namespaces]
     options = ["--input", str(dump), "--output", str(output), "--namespaces", *numbers]
 
-    assert wikipedia_to_documents.main([*options, "--augment", "off"]) == 0
+    assert wikipedia_to_documents.main([*options, "--augment", "off", "--interwiki", "drop"]) == 0
     return Run(case, read_dump(dump, set(case.namespaces)), output)
 
 

@@ -135,7 +135,10 @@ def test_languages_of_templates_are_known_with_their_namespaces(lang):
 
 
 def test_wikis_has_the_sections_of_its_readers():
-    assert set(WIKIS) == {"languages", "projects", "codes", "trails", "transclusions", "variants"}
+    assert set(WIKIS) == {
+        "languages", "projects", "siblings", "editions", "codes", "trails", "transclusions",
+        "variants",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["languages", "projects"])

@@ -53,11 +53,3 @@ def test_an_answer_that_ends_in_a_line_is_an_error_after_the_texts_that_came():
     assert next(names) == []
     with pytest.raises(ServiceError, match="1 of 2 texts early"):
         next(names)
-
-
-def test_a_line_of_an_earlier_service_has_no_status():
-    refused = line(b'{"id": "0", "detail": "too long"}\n')
-    names = Client(answered(HEAD + refused + b"0\r\n\r\n")).tag_all(["in Ulm."])
-
-    with pytest.raises(ServiceError, match="422: text 0: too long"):
-        next(names)
