@@ -79,7 +79,7 @@ def read_vocab(shards: Iterable[Path], *, columns: Sequence[str] = COLUMNS) -> p
 
 
 def limited_ids(counts: NDArray[np.int64], min_count: int) -> NDArray[np.int32]:
-    """Number the rows of a vocabulary anew, by id, without those of a lower count; −1: left out.
+    """Number the rows of a vocabulary again, by id, without those of a lower count; −1: left out.
 
     Special rows stay. With a ``min_count`` of 1, all rows do, also retired ones.
     """

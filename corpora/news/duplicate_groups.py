@@ -9,7 +9,7 @@ all articles gives. A revisit record has the key of the article that it repeats.
    with a common key (``links_of``). For a band, the signatures must be alike, too, by the last
    bytes of ``N_SKETCHED`` hashes (one pair in ten million at Jaccard 0.8 is not); in a band of more
    than ``MAX_COMPARED`` articles, all are linked.
-2. Articles are told the least article that they are linked with, in ``ROUNDS`` rounds that each
+2. Articles get the least article that they are linked with, in ``ROUNDS`` rounds that each
    multiply the distance (``spread``, Hash-to-Min of Rastogi et al., 2013, arXiv:1203.5387). Only a
    chain of links from partition to partition that is longer than these reach would be cut.
 3. The shards with members of groups are read, and each group is compared (``decide``).

@@ -8,6 +8,7 @@ and the rank of the process.
 Shapes: M micro-batches of this process, J objectives.
 """
 
+import ctypes
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -23,6 +24,9 @@ from modeling.data.batch import Batch
 from modeling.training.optimizer import Optimizer
 from modeling.training.schedules import Schedule
 from modeling.training.world import World
+
+_TRIM_EVERY = 50
+"""Steps after which freed memory is returned; batches of many sizes fragment it."""
 
 
 class DivergedError(CorpusError):
@@ -190,8 +194,17 @@ def train(
         if waits:
             step.check()
         optimizer.step(lr, norm)
+        if waits and number % _TRIM_EVERY == 0:
+            _return_memory()
         yield step
         before = step
+
+
+def _return_memory() -> None:
+    """Let glibc return what is freed to the system; other allocators do so by themselves."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def _seed(conditions: Conditions, number: int) -> None:

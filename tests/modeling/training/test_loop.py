@@ -3,6 +3,7 @@ import torch
 
 from modeling.config import OptimizerConfig
 from modeling.data.batch import Batch, Layout, Rows, Targets
+from modeling.training import loop
 from modeling.training.loop import Conditions, DivergedError, train
 from modeling.training.optimizer import Optimizer
 from modeling.training.schedules import Schedule
@@ -192,3 +193,12 @@ def test_bfloat16_computes_in_bfloat16_and_keeps_weights_in_float32(toy, batch):
 
     assert set(seen) == {torch.bfloat16}
     assert {p.dtype for p in model.parameters()} == {torch.float32}
+
+
+def test_freed_memory_is_returned_every_fifty_steps(toy, batch, monkeypatch):
+    returned = []
+    monkeypatch.setattr(loop, "_return_memory", lambda: returned.append(True))
+
+    run(toy(), steps_of(batch, 101))
+
+    assert len(returned) == 2
