@@ -165,10 +165,11 @@ class Bucket:
 
         return self._again(name, get)
 
-    def download(self, name: str, path: Path) -> str:
+    def download(self, name: str, path: Path, *, changed: datetime | None = None) -> str:
         """Download an object in one atomic step; return its SHA-256.
 
-        Raises ``FileNotFoundError`` where there is none.
+        ``changed`` becomes the time of the file: two processes that download the same object write
+        the same file. Raises ``FileNotFoundError`` where there is none.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         with appearing(path, is_durable=False) as temporary:
@@ -177,7 +178,10 @@ class Bucket:
                 with temporary.open("wb") as file:
                     return self._stream(name, file.write)
 
-            return self._again(name, fetch)
+            sha256 = self._again(name, fetch)
+            if changed:
+                os.utime(temporary, times=(int(changed.timestamp()),) * 2)
+            return sha256
 
     def sha256(self, name: str) -> str:
         """Hash an object; raises ``FileNotFoundError`` where there is none."""

@@ -230,7 +230,7 @@ def _place_all(bucket: Bucket, found: Sequence[Found]) -> dict[str, Path]:
 def _bring(bucket: Bucket, found: Found) -> None:
     [(url, path)] = _place_all(bucket, [found]).items()
     if not path.exists():
-        bucket.download(found.name, path)
+        bucket.download(found.name, path, changed=found.changed)
     if path.stat().st_size != found.size:
         path.unlink()
         raise CorpusError(f"{url}: has changed while it was read. Run the same command again.")

@@ -212,12 +212,24 @@ def test_two_processes_at_once_leave_one_right_dataset(tmp_path):
     ]
     errors = [run.communicate()[1] for run in runs]
 
+    assert not all(run.returncode for run in runs), errors
     made = published()
 
     lost = [error for run, error in zip(runs, errors, strict=True) if run.returncode]
     assert len(lost) <= 1  # none, where one began after the other had ended
     assert all("another run has published here since" in error for error in lost)
     assert made in [hashes(local_tei(tmp_path, "--seed", seed)) for seed in ("1", "2")]
+
+
+def test_an_object_that_two_processes_copy_at_once_has_not_changed():
+    put_letters(n=1)
+    [file] = describe_files(find_inputs(["s3://onoma/letters/*.xml"]))
+
+    Path(file.path).unlink()  # as if the other process had copied it again, under the first copy
+    [again] = describe_files(find_inputs(["s3://onoma/letters/*.xml"]))
+
+    assert again.changed == file.changed
+    file.check()
 
 
 def test_kills_of_launcher_worker_and_server_leave_right_data():
