@@ -62,11 +62,6 @@ class Classifier(nn.Module):
         """Compute the logits (M, V) of all classes from states (M, D)."""
         return functional.linear(self._features(states), self.weight, self.bias)
 
-    def logits_of(self, states: Tensor, ids: Tensor) -> Tensor:
-        """Compute the logits (M, C) of C given classes of each target from states (M, D)."""
-        features = self._features(states)
-        return torch.einsum("mf,mcf->mc", features, self.weight[ids]) + self.bias[ids]
-
     def loss(self, states: Tensor, targets: Targets) -> Tensor:
         """Compute the cross-entropy of targets from their states (M, D), summed, in float32."""
         return summed_cross_entropy(

@@ -25,9 +25,6 @@ READ: Final = (
 )
 """Columns that ``contexts`` fills in with an encoder; 0 without one, for a single candidate, or for
 a mention whose choice is sure without the encoder."""
-MASKED: Final = ("masked entity", "masked entity is not known")
-"""Columns that ``masked`` fills in with an encoder that predicts entities; 0 without one, or for a
-single candidate."""
 _PLAIN: Final = (
     *(f"found {kind}" for kind in KINDS),
     *("similarity", "of all names", "of the form", "of the form as written"),
@@ -40,7 +37,6 @@ _PLAIN: Final = (
     *("words around", "days away", "no date", "not born", "is dead"),
     *("documents of the form", "documents of another", "documents of the entity", "form is new"),
     *READ,
-    *MASKED,
 )
 _DOCUMENT: Final = ("elsewhere in the document", "with others of the document")
 FEATURES: Final = (*_PLAIN, *_DOCUMENT)
@@ -256,7 +252,7 @@ class _View:
         features = np.zeros((len(entities), len(FEATURES)), np.float32)
         for row, entity in enumerate(entities):
             hit = hits[entity]
-            features[row, : N_PLAIN - len(READ + MASKED)] = [
+            features[row, : N_PLAIN - len(READ)] = [
                 *_KIND_COLUMNS[hit.kind],
                 hit.similarity,
                 *map(math.log, (of_all[row], ratios[row], as_written[row])),

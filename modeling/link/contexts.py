@@ -31,7 +31,6 @@ from modeling.link.candidates import FEATURES, READ, Candidates, Features
 from modeling.link.records import Record, Window
 
 if TYPE_CHECKING:
-    from modeling.link.masked import EntityGuesser
     from modeling.taggers.encoder import Encoder
 
 Vectors = NDArray[np.float32]
@@ -68,13 +67,6 @@ class Reader:
         encoder = Encoder.load(self.folder)
         encoder.keep_layers(max(_MIN_LAYERS, encoder.config.n_layers // 2))
         return encoder
-
-    @cached_property
-    def guesser(self) -> "EntityGuesser | None":
-        """The predictor of entities; None if this encoder predicts none."""
-        from modeling.link.masked import EntityGuesser  # noqa: PLC0415 - slow
-
-        return EntityGuesser.load(self.folder)
 
     @cached_property
     def _prompt(self) -> str:

@@ -24,7 +24,6 @@ from corpora.system.parsing import parse_json, read_json
 from corpora.system.writing import write_json, write_text
 from modeling.link.candidates import (
     FEATURES,
-    MASKED,
     N_PLAIN,
     READ,
     Candidates,
@@ -474,7 +473,7 @@ def _find(knowledge: Knowledge, record: Record, labels: frozenset[str | None]) -
     return _Found(record, cases, knowledge.candidates(record, cases))
 
 
-_WITHOUT_ENCODER: Final = tuple(name for name in FEATURES if name not in (*READ, *MASKED))
+_WITHOUT_ENCODER: Final = tuple(name for name in FEATURES if name not in READ)
 _N_FACTS: Final = 4
 
 
@@ -504,11 +503,6 @@ def _with_contexts(
     for (one, of, _), vector in zip(asked, vectors, strict=True):
         without = one.record.id if one.record.id in knowledge.counts else None
         contexts.add_features(of, vector, without=without)
-    if (guesser := contexts.reader.guesser) is not None:
-        for one, indices in zip(found, sure, strict=True):
-            assert one.record.document is not None  # noqa: S101 - who has contexts keeps texts
-            names = one.of_cases(one.record.document.mentions)
-            guesser.add_features(one.record.document.text, names, one.candidates, sure=indices)
 
 
 def _sure(of: Candidates, plain: Linear) -> int | None:
