@@ -52,6 +52,7 @@ __all__ = [
     "parse_wikitext",
     "read_tei",
     "run",
+    "run_lines",
     "write_dataset",
 ]
 
@@ -113,7 +114,7 @@ else:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return list(__all__)
 
 
 def open_dataset(path: str | Path) -> "Dataset":
@@ -224,13 +225,18 @@ def link(document: "Document", linker: "Linker") -> "Document":
     return link_document(document, linker, Counter())
 
 
-def run(*command: str | Path) -> Any:  # Any: JSON
+def run(*command: str | Path) -> dict[str, Any]:  # Any: JSON
     """Run a command of ``onoma`` in this process: ``run("vocab", "--input", …, "--output", …)``.
 
-    Returns what ``--json`` prints: an object, or a list of those of several lines. All else that a
-    command prints goes to standard error. Raises ``UsageError`` for a wrong command, and
+    Returns the object that ``--json`` prints, the last of several; {} if it prints none. All else
+    that a command prints goes to standard error. Raises ``UsageError`` for a wrong command, and
     ``CorpusError`` where it ends with an error.
     """
+    return (run_lines(*command) or [{}])[-1]
+
+
+def run_lines(*command: str | Path) -> list[dict[str, Any]]:  # Any: JSON
+    """Run a command like ``run``; return the objects of all its lines, as of ``show``."""
     import io
     import json
     import logging
@@ -251,8 +257,7 @@ def run(*command: str | Path) -> Any:  # Any: JSON
         random.setstate(state)
     if status >= 128:  # by a signal
         raise KeyboardInterrupt
-    found = [json.loads(line) for line in printed.getvalue().splitlines()]
-    return found[0] if len(found) == 1 else found
+    return [json.loads(line) for line in printed.getvalue().splitlines()]
 
 
 # --- the command

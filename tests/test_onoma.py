@@ -163,6 +163,10 @@ def test_import_loads_nothing_but_what_finds_packages():
     assert done.stdout == "[]\n"
 
 
+def test_names_that_completion_offers_are_the_api():
+    assert dir(onoma) == sorted(onoma.__all__)
+
+
 def test_help_of_a_command_calls_commands_as_they_were_typed(capsys):
     with pytest.raises(SystemExit, match="0"):
         onoma.main(["tei", "--help"])
@@ -491,7 +495,7 @@ def test_command_runs_in_a_program_which_gets_its_summary_and_its_errors(letters
     handlers, state = list(logging.root.handlers), random.getstate()
 
     made = onoma.run("convert", output, "--to", "conll", "--output", tmp_path / "conll")
-    shown = onoma.run("show", output / "documents", "--limit", 2)
+    shown = onoma.run_lines("show", output / "documents", "--limit", 2)
 
     assert "train.conll" in made["files"]
     assert [row["id"] for row in shown] == ["01.xml", "02.xml"]
@@ -508,7 +512,7 @@ def test_command_runs_in_a_program_which_gets_its_summary_and_its_errors(letters
             onoma.run(*command)
     assert (logging.root.handlers, random.getstate()) == (handlers, state)
     assert capfd.readouterr().err == ""
-    assert onoma.run("convert", "--help") == []
+    assert onoma.run("convert", "--help") == {}
     assert capfd.readouterr().err.startswith("usage: onoma convert")
 
 

@@ -126,7 +126,8 @@ def decode(
 
     ``free``: the strict spans of the best path of the CRF as it is, so that an orphan I- is in no
     span. ``fix``: the same path, repaired by ``entity_fix``. ``viterbi``: the best valid path.
-    ``cse``: ``class_start_end``, for a ``CseHead`` only. Raises ``ValueError`` for any other.
+    ``cse``, ``cse_published``: ``class_start_end``, for a ``CseHead`` only. Raises ``ValueError``
+    for any other.
     """
     codes = _decode(head, scores, words, decoder=decoder)
     crf, labels = head.valid_crf(scores, words, temperature), head.tagset.labels
@@ -144,8 +145,8 @@ def decode(
 
 def _decode(head: TokenHead, scores: Tensor, words: Layout, *, decoder: str) -> Codes:
     """Decode scores, (W, K) -> the ids of tags, (S, N), 0 beyond the lengths."""
-    if decoder == "cse":
-        return _class_start_end(head, scores, words)
+    if decoder in {"cse", "cse_published"}:
+        return _class_start_end(head, scores, words, as_published=decoder == "cse_published")
     if decoder == "viterbi":
         return viterbi(head.valid_crf(scores, words)).cpu().numpy()
     if decoder in {"free", "fix"}:
@@ -173,7 +174,9 @@ def _word_probabilities(crf: Crf, known: Sequence[str]) -> list[list[tuple[str, 
     return [list(zip(row, values, strict=True))[:length] for row, values, length in rows]
 
 
-def _class_start_end(head: TokenHead, scores: Tensor, words: Layout) -> Codes:
+def _class_start_end(
+    head: TokenHead, scores: Tensor, words: Layout, *, as_published: bool
+) -> Codes:
     """Decode the scores of a ``CseHead``, (W, K) -> the ids of tags, (S, N)."""
     if not isinstance(head, CseHead):
         raise ValueError(
@@ -183,7 +186,10 @@ def _class_start_end(head: TokenHead, scores: Tensor, words: Layout) -> Codes:
     classes, starts, ends = head.parts(scores)
     probabilities = (classes.softmax(1), starts.sigmoid(), ends.sigmoid())
     padded = [words.pad(part).cpu().numpy() for part in probabilities]
-    tags = [class_start_end(*sentence) for sentence in zip(*padded, strict=True)]
+    tags = [
+        class_start_end(*sentence, as_published=as_published)
+        for sentence in zip(*padded, strict=True)
+    ]
     return np.stack(tags) if tags else np.zeros((0, words.longest), np.int64)
 
 

@@ -122,6 +122,16 @@ class Tagger:
         """
         return list(self.annotate(document_of(text, lang=lang)).mentions)
 
+    def pipe(self, texts: Iterable[str], *, lang: str | None = None) -> Iterator[list[Mention]]:
+        """Yield the names of each text; sentences of many texts are tagged together."""
+        documents = (document_of(text, lang=lang) for text in texts)
+        return (list(document.mentions) for document in self.annotate_all(documents))
+
+    def __repr__(self) -> str:
+        name = f" of {self.folder}" if self.folder else ""
+        head = self.model.config.head.kind
+        return f"<Tagger{name}: {head}, {self.decoder_used}, labels {', '.join(self.labels)}>"
+
     def annotate(self, document: Document, *, threshold: float = 0.0) -> Document:
         """Return the document with predicted mentions instead of those it has."""
         [annotated] = self.annotate_all([document], threshold=threshold)

@@ -92,6 +92,13 @@ def test_names_of_a_text_have_its_offsets(tagger):
     assert all(0 < m.score <= 1 for m in found)
 
 
+def test_texts_that_are_piped_have_the_names_that_each_has_alone(tagger):
+    texts = ["ich war in Ulm", "", "Ida Berg lebt."]
+
+    assert list(tagger.pipe(texts, lang="de")) == [tagger(text, lang="de") for text in texts]
+    assert repr(tagger).startswith(f"<Tagger of {tagger.folder}: crf, viterbi, labels ")
+
+
 @pytest.mark.parametrize("text", ["", " \n\t\n", "…", "\u200b", "🙂"])
 def test_texts_with_nothing_in_them_have_no_names(tagger, text):
     assert tagger(text) == []

@@ -180,7 +180,8 @@ def test_words_have_the_label_of_most_valid_paths(kind, temperature):
             assert probability == pytest.approx(sums[label], rel=1e-4)
 
 
-def test_cse_rules_read_the_probabilities_of_the_head():
+@pytest.mark.parametrize(("decoder", "last"), [("cse", "B-PER"), ("cse_published", "O")])
+def test_cse_rules_read_the_probabilities_of_the_head(decoder, last):
     head = build("cse")
     sure = torch.tensor(
         [  # O, LOC, PER, start, end
@@ -193,10 +194,10 @@ def test_cse_rules_read_the_probabilities_of_the_head():
         dtype=torch.float32,
     )
 
-    found = spans_of(head, sure, Layout.of([4, 1]), decoder="cse")
+    found = spans_of(head, sure, Layout.of([4, 1]), decoder=decoder)
 
     tags = [to_iob2(spans, length) for spans, length in zip(found, [4, 1], strict=True)]
-    assert tags == [("B-LOC", "I-LOC", "O", "B-PER"), ("B-PER",)]
+    assert tags == [("B-LOC", "I-LOC", "O", "B-PER"), (last,)]
 
 
 @pytest.mark.parametrize("decoder", ["cse", "greedy", "beam"])
