@@ -1,7 +1,7 @@
 # The image of a worker (and, with another entry point, of the launcher): docs/scale.md.
 #
 #   docker build --tag REGISTRY/onoma:0.1.0 .
-#   docker run --rm --entrypoint python --volume /data:/data REGISTRY/onoma:0.1.0 \
+#   docker run --rm --user "$(id -u)" --entrypoint python --volume /data:/data REGISTRY/onoma:0.1.0 \
 #       -m pipelines.tei_to_ner --input '/data/letters/*.xml' --output /data/build/letters
 #
 # Launcher and workers must have the same Python, the same Onoma and the same libraries that write
@@ -35,5 +35,8 @@ RUN --mount=type=bind,from=wheel,source=/wheels,target=/wheels \
     && pip check \
     && python -m compileall -q -x site-packages /usr/local/lib/python3.*
 COPY --from=beam /opt/apache/beam /opt/apache/beam
+# No root, and no name: docker run --user "$(id -u)" makes the files of a volume yours.
+ENV HOME=/tmp
+USER 10001:10001
 WORKDIR /tmp
 ENTRYPOINT ["/opt/apache/beam/boot"]

@@ -49,6 +49,7 @@ def models(image_of):
 def data(tmp_path):
     """Return the folders to mount: the samples, and an empty one for output."""
     (tmp_path / "made").mkdir()
+    (tmp_path / "made").chmod(0o777)  # the image's user is not root
     return {ROOT / "tests" / "data": "/samples", tmp_path / "made": "/data"}
 
 

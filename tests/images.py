@@ -26,10 +26,10 @@ BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 NETWORK = re.compile(r"PIP_(CERT|INDEX_URL)|(HTTPS?|NO)_PROXY", re.IGNORECASE)
 """What is to be known of the network here: `docker build` gets it by --build-arg."""
 INSIDE = """
-root=$1 folder=$2; shift 2
+root=$1 folder=$2 user=$3; shift 3
 mount -t proc proc "$root/proc"; mount --rbind /dev "$root/dev"
 while [ "$1" != -- ]; do mkdir -p "$root$2"; mount --rbind "$1" "$root$2"; shift 2; done; shift
-exec chroot "$root" /usr/bin/env -i -C "$folder" "$@"
+exec chroot --userspec="$user" "$root" /usr/bin/env -i -C "$folder" "$@"
 """
 
 
@@ -41,6 +41,7 @@ class Image:
     environment: Mapping[str, str] = field(default_factory=dict)
     folder: str = "/"
     entrypoint: tuple[str, ...] = ()
+    user: str = "0:0"
 
     def command(
         self, *command: object, binds: Mapping[Path, str] | None = None, **environment: str
@@ -53,7 +54,7 @@ class Image:
         mounted = [str(part) for pair in (binds or {}).items() for part in pair]
         unshare = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-ec", INSIDE)
         variables = (f"{name}={value}" for name, value in given.items())
-        inside = ("sh", str(self.root), self.folder, *mounted, "--", *variables)
+        inside = ("sh", str(self.root), self.folder, self.user, *mounted, "--", *variables)
         return [*unshare, *inside, *map(str, command)]
 
     def path(self, inside: str) -> Path:
@@ -113,6 +114,8 @@ def _step(
         case "WORKDIR":
             image.path(rest).mkdir(parents=True, exist_ok=True)
             return replace(image, folder=rest)
+        case "USER":
+            return replace(image, user=rest)
         case "ENTRYPOINT":
             return replace(image, entrypoint=tuple(json.loads(rest)))
         case "COPY":

@@ -31,6 +31,16 @@ def required(extras):
     return [Requirement(line) for line in lines]
 
 
+def test_actions_are_pinned_by_commit_and_the_image_does_not_run_as_root():
+    used = re.findall(r"uses: (\S+)", (ROOT / ".github/workflows/check.yml").read_text("utf-8"))
+    users = re.findall(r"^USER (\d+):", (ROOT / "Dockerfile").read_text("utf-8"), re.MULTILINE)
+
+    assert used
+    assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", name) for name in used)
+    assert users
+    assert "0" not in users
+
+
 @pytest.mark.parametrize("file", ["constraints.txt", "dags/constraints.txt"])
 def test_every_line_names_one_exact_version(file):
     for requirement in locked(file):

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from corpora.crawl.archive import Repair
 from corpora.crawl.types import PAGES, Fetched, Kind, Refused
 from corpora.reports import Row, counted, markdown_table
+from corpora.system.web import hide_password
 from corpora.warc.http import Answer
 
 
@@ -50,7 +51,7 @@ class SiteTally:
         if isinstance(answer, Refused):
             if self._is_new(answer.url, answer.reason):
                 self.refused[answer.reason] += 1
-                example = f"{answer.url}: {answer.detail}"
+                example = hide_password(f"{answer.url}: {answer.detail}")
                 self.examples.setdefault(answer.reason, example[:500])
         elif self._is_new(answer.url, "answer"):
             (self.archived if answer.from_archive else self.fetched)[kind] += 1

@@ -46,6 +46,7 @@ from corpora.system.extras import reason_of
 from corpora.system.files import check_utf8
 from corpora.system.interrupts import TERMINATED, Terminated, let_sigterm_end
 from corpora.system.typed_tables import did_you_mean
+from corpora.system.web import hide_password
 
 if TYPE_CHECKING:
     from argparse import _ActionsContainer
@@ -581,10 +582,11 @@ def errors_raised() -> Iterator[None]:
 
 def fail(message: str, *, status: int) -> int:
     """Write an error message; return the exit status. Inside ``errors_raised``, raise it."""
+    message = hide_password(said_as_typed(message))
     if _raises.get():
         kinds = {2: UsageError, 130: KeyboardInterrupt, TERMINATED: Terminated}
-        raise kinds.get(status, CorpusError)(said_as_typed(message))
-    sys.stderr.write(f"{paint('error:', '1;31', sys.stderr)} {said_as_typed(message)}\n")
+        raise kinds.get(status, CorpusError)(message)
+    sys.stderr.write(f"{paint('error:', '1;31', sys.stderr)} {message}\n")
     return status
 
 

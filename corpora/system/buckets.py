@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from corpora.errors import CorpusError, UsageError
+from corpora.system.files import home
 from corpora.system.threads import map_in_order
+from corpora.system.web import hide_password
 from corpora.system.writing import appearing
 
 if TYPE_CHECKING:
@@ -49,6 +51,15 @@ _REFUSED = re.compile(
 )
 _REASON = re.compile("<Code>(.{0,100}?)</Code>.{0,1000}?<Message>(.{0,300}?)</Message>", re.DOTALL)
 _ENDPOINTS = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT")
+MACHINE = "ONOMA_MACHINE_CREDENTIALS"
+"""The environment variable that lets a machine of a cloud be asked for its credentials."""
+_CREDENTIALS = {
+    "s3": r"AWS_(ACCESS_KEY_ID|WEB_IDENTITY_TOKEN_FILE|CONTAINER_.+|SKIP_SIGNATURE)",
+    "gs": r"GOOGLE_(SERVICE_ACCOUNT.*|APPLICATION_CREDENTIALS|SKIP_SIGNATURE)",
+    "az": r"AZURE_(.*KEY|.*TOKEN.*|.*SECRET|.*SAS.*|.*EMULATOR|USE_AZURE_CLI|SKIP_SIGNATURE)",
+}
+"""Variables that give credentials, or say that none are needed, by kind of bucket."""
+_OF_GOOGLE = Path(".config/gcloud/application_default_credentials.json")
 _CONTROL = "".join(map(chr, [*range(32), 127]))
 _VERSION = " version "
 _WRITER = "onomawriter"  # a metadata key, of letters only, as all providers allow
@@ -327,7 +338,7 @@ def _first_line(error: Exception) -> str:
 
     The library appends the configuration of the request.
     """
-    text = str(error).strip()
+    text = hide_password(str(error).strip())
     line = text.partition("\n")[0].partition("<")[0].rstrip(" .:")[:500]
     said = _REASON.search(text)
     return f"{line}: {said[1]} ({said[2].strip(' .')})" if said else line
@@ -337,12 +348,14 @@ def _first_line(error: Exception) -> str:
 def open_store(kind: str, root: str) -> "Store":
     """Open a bucket, once in a process, as the environment configures it.
 
-    Raises ``UsageError`` for an endpoint that is no address, or a missing package.
+    Raises ``UsageError`` for an endpoint that is no address, missing credentials, or a missing
+    package.
     """
     for variable in _ENDPOINTS:
         endpoint = os.environ.get(variable)
         if endpoint and not endpoint.startswith(("http://", "https://")):
-            raise UsageError(f"{variable}={endpoint}: must begin with https:// or http://.")
+            raise UsageError(f"{variable}: must begin with https:// or http://.")
+    _check_credentials(kind, root)
     try:
         from obstore.store import AzureStore, GCSStore, S3Store
     except ImportError:
@@ -365,3 +378,14 @@ def open_store(kind: str, root: str) -> "Store":
     if kind == "gs":
         return GCSStore(root, client_options=client, retry_config=retry)
     return AzureStore(root, client_options=client, retry_config=retry)
+
+
+def _check_credentials(kind: str, root: str) -> None:
+    """Raise ``UsageError`` without credentials: the library would ask the address of a cloud."""
+    has_file = kind == "gs" and (home() / _OF_GOOGLE).exists()
+    is_given = any(re.fullmatch(_CREDENTIALS[kind], name) for name in os.environ)
+    if not (is_given or has_file or os.environ.get(MACHINE)):
+        raise UsageError(
+            f"{kind}://{root}: no credentials in the environment (docs/scale.md). On a machine of "
+            f"a cloud, {MACHINE}=1 asks for those of the machine."
+        )

@@ -10,7 +10,6 @@ import hashlib
 import os
 import re
 import sys
-import urllib.request
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING
 from corpora.errors import CorpusError, UsageError
 from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
 from corpora.system.files import home
+from corpora.system.web import check_address, opener
 from corpora.system.writing import appearing, remove_leftovers
 from corpora.tei.xml import XmlError
 
@@ -87,10 +87,9 @@ def fetch(options: Options) -> Iterator[str | Summary]:
     Raises ``CorpusError`` if it cannot be fetched, or is not the file that was asked for.
     """
     url, path = options.url or _ADDRESS.format(options.version), options.output or default_schema()
-    if not url.startswith(("https://", "http://")):
-        raise UsageError(f"--url {url}: expected an address that begins with https://.")
+    check_address(url, option="url")
     try:
-        with urllib.request.urlopen(url, timeout=_TIMEOUT) as response:  # noqa: S310 - see above
+        with opener().open(url, timeout=_TIMEOUT) as response:
             data = response.read(_MAX_BYTES + 1)
     except (OSError, ValueError, HTTPException) as error:  # also an address that is none
         raise CorpusError(

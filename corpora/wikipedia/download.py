@@ -25,6 +25,7 @@ from corpora.reports import counted
 from corpora.system.arguments import SUMMARY, Summary, execute, fail, option, parse
 from corpora.system.files import locked
 from corpora.system.user_agent import check_contact
+from corpora.system.web import check_address
 from corpora.system.writing import is_temporary
 from corpora.wikipedia.dump_status import (
     DumpRun,
@@ -105,8 +106,7 @@ class Order:
             raise UsageError(
                 f"--date {self.date}: is older than --not-before {self.not_before}. Leave one out."
             )
-        if not re.match(r"https?://[^/]", self.mirror):
-            raise UsageError(f"--mirror {self.mirror}: must begin with https:// or http://.")
+        check_address(self.mirror, option="mirror")
         check_contact(self.contact, name="--contact")
         if not 1 <= self.connections <= MAX_CONNECTIONS:
             raise UsageError(f"--connections: 1 to {MAX_CONNECTIONS}; servers allow no more.")

@@ -12,7 +12,7 @@ import time
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.client import HTTPException, HTTPMessage, HTTPResponse, InvalidURL
+from http.client import HTTPException, HTTPResponse, InvalidURL
 from importlib.metadata import version
 from pathlib import Path
 from ssl import SSLCertVerificationError
@@ -22,6 +22,7 @@ from urllib.error import HTTPError, URLError
 
 from corpora.errors import CorpusError
 from corpora.system.files import open_own
+from corpora.system.web import opener
 from corpora.system.writing import sync_folder
 from corpora.warc.http import retry_after
 from corpora.wikipedia.dump_status import Part
@@ -63,39 +64,6 @@ class _TryAgainError(Exception):
     def __init__(self, why: str, *, after: float | None = None) -> None:
         super().__init__(why)
         self.after, self.progressed = after, False
-
-
-class _SafeRedirects(urllib.request.HTTPRedirectHandler):
-    """A handler that follows redirects, but never from https to http."""
-
-    def redirect_request(  # noqa: PLR0917 - urllib's own
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: HTTPMessage,
-        newurl: str,
-    ) -> urllib.request.Request | None:
-        if req.type == "https" and not newurl.startswith("https:"):
-            raise HTTPError(newurl, code, "redirect from https to http", headers, fp)
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-
-def _opener() -> urllib.request.OpenerDirector:
-    """Build an opener of http and https only: it opens no local files."""
-    opener = urllib.request.OpenerDirector()
-    for handler in (
-        urllib.request.ProxyHandler(),
-        urllib.request.UnknownHandler(),
-        urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(),
-        urllib.request.HTTPDefaultErrorHandler(),
-        urllib.request.HTTPErrorProcessor(),
-        _SafeRedirects(),
-    ):
-        opener.add_handler(handler)
-    return opener
 
 
 def user_agent(contact: str) -> str:
@@ -186,7 +154,7 @@ class Client:
     """Set it to stop all threads."""
 
     def __post_init__(self) -> None:
-        self._opener = _opener()
+        self._opener = opener()
         self._headers = {"User-Agent": user_agent(self.contact), "Accept-Encoding": "identity"}
 
     def read(self, url: str) -> bytes:
@@ -300,7 +268,7 @@ class Client:
     def _open(self, url: str, first: int = 0) -> HTTPResponse:
         self._check_stop()
         headers = self._headers | ({"Range": f"bytes={first}-"} if first else {})
-        request = urllib.request.Request(url, headers=headers)  # noqa: S310 - see _opener
+        request = urllib.request.Request(url, headers=headers)  # noqa: S310 - see opener
         try:
             opened: HTTPResponse = self._opener.open(request, timeout=TIMEOUT_S)
             return opened

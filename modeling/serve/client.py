@@ -1,4 +1,4 @@
-"""A client of the service that needs nothing but Python.
+"""A client of the service that needs no library of its extra.
 
 >>> client = Client("http://127.0.0.1:8001")
 >>> client.tag("Peter lebt in Frankfurt am Main.")
@@ -12,7 +12,9 @@ from http.client import HTTPResponse
 from typing import Final, NotRequired, TypedDict
 from urllib.error import HTTPError
 from urllib.parse import urlencode
-from urllib.request import Request, urlopen
+from urllib.request import Request
+
+from corpora.system.web import hide_password, opener, why_not
 
 _JSON: Final = "application/json"
 _TEI: Final = "application/tei+xml"
@@ -74,10 +76,10 @@ class Client:
     def __init__(
         self, address: str, *, token: str | None = None, seconds: float = 60.0, tries: int = 10
     ) -> None:
-        if not address.startswith(("http://", "https://")):
-            raise ValueError(f"{address}: is no address of a service (http://…).")
+        if (why := why_not(address)) is not None:
+            raise ValueError(f"{hide_password(address)}: {why}.")
         self.address, self.seconds, self.tries = address.rstrip("/"), seconds, tries
-        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._token = token
 
     def tag(self, text: str, **options: object) -> list[Name]:
         """Find the names in a text; ``options`` are those of ``POST /v1/tag`` (``threshold`` …)."""
@@ -132,10 +134,12 @@ class Client:
         """Send a request; retry while the service is busy (503), at most ``tries`` times in all."""
         for left in range(self.tries - 1, -1, -1):
             request = Request(  # noqa: S310 - the scheme was looked at
-                self.address + path, data=body, headers={**self._headers, **headers}
+                self.address + path, data=body, headers=dict(headers)
             )
+            if self._token:  # not for the server that a redirect leads to
+                request.add_unredirected_header("Authorization", f"Bearer {self._token}")
             try:
-                answer: HTTPResponse = urlopen(request, timeout=self.seconds)  # noqa: S310
+                answer: HTTPResponse = opener().open(request, timeout=self.seconds)
                 return answer
             except HTTPError as error:
                 with error:

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Final, NotRequired, Protocol, TypedDict
 from urllib.error import URLError
 from urllib.parse import urlencode, urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import Request
 
-from corpora.errors import CorpusError, UsageError
+from corpora.errors import CorpusError
 from corpora.registers.identifiers import address_of, read_id
 from corpora.system.parsing import parse_json
+from corpora.system.web import check_address, opener
 from corpora.tei.edition import Edition
 from corpora.tei.pointers import with_space
 from modeling.serve.entries import Entries as Index
@@ -83,9 +84,7 @@ class Reconciled:
     """
 
     def __init__(self, address: str, edition: Edition) -> None:
-        if urlsplit(address).scheme not in {"http", "https"} or not urlsplit(address).hostname:
-            raise UsageError(f"--reconcile {address}: is no address (https://…).")
-        self.address, self.edition = address, edition
+        self.address, self.edition = check_address(address, option="reconcile"), edition
         self.name = urlsplit(address).hostname or ""
         self._space: str | None = None
         self._found: dict[str, list[Candidate]] = {}
@@ -121,7 +120,7 @@ class Reconciled:
 
     def _fetch(self, body: bytes | None) -> bytes:
         request = Request(self.address, data=body, headers=_HEADERS)  # noqa: S310
-        with urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310 - of the command line
+        with opener().open(request, timeout=_SECONDS) as answer:
             text: bytes = answer.read(_MOST_BYTES + 1)
         if len(text) > _MOST_BYTES:
             raise ValueError("its answer is larger than 1 MiB")

@@ -355,6 +355,21 @@ def test_a_redirect_to_a_page_that_is_excluded_is_not_followed(tmp_path):
     assert +tally.passed_over == {"excluded": 1}
 
 
+def test_a_redirect_to_ftp_or_to_a_password_is_followed_and_shown_by_nobody(tmp_path):
+    to = ("ftp://127.0.0.1:9/", "http://ada:key@127.0.0.1:9/")
+    moved = {f"/{n}": (302, {"Location": to[n]}, b"") for n in (0, 1)}
+    links = b'<a href="/0">0</a><a href="/1">1</a>'
+    with serving({"/": (200, HTML, links)} | moved) as server:
+        table = f'contact = "a@b.example"\n[[site]]\nurl = "{server.url("/")}"\ndelay = 0\n'
+        (tmp_path / "sites.toml").write_text(f'{table}find = ["recursive"]\n', "utf-8")
+        sites = read_sites(tmp_path / "sites.toml", allow_private=True)
+        [tally] = crawl(sites, tmp_path / "archive", say=print).tallies
+
+    assert tally.refused == {"bad_url": 1}
+    assert "…@127.0.0.1:9/" in tally.examples["bad_url"]
+    assert tally.ended == "done"
+
+
 @pytest.mark.parametrize(
     ("headers", "body", "n_pages"),
     [

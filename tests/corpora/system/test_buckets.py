@@ -104,8 +104,25 @@ def test_an_endpoint_without_a_scheme_is_an_error(monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL", "127.0.0.1:9000")
     open_store.cache_clear()
 
-    with pytest.raises(UsageError, match=r"AWS_ENDPOINT_URL=127\.0\.0\.1:9000: must begin"):
+    with pytest.raises(UsageError, match="AWS_ENDPOINT_URL: must begin"):
         Bucket("s3://onoma/a")
+
+
+@pytest.mark.parametrize("kind", ["s3", "gs", "az"])
+def test_without_credentials_no_cloud_is_asked_for_those_of_its_machine(
+    kind, monkeypatch, tmp_path
+):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "onoma")
+    open_store.cache_clear()
+
+    with pytest.raises(UsageError, match="no credentials in the environment"):
+        Bucket(f"{kind}://onoma/a")
+
+    monkeypatch.setenv("ONOMA_MACHINE_CREDENTIALS", "1")
+    Bucket(f"{kind}://onoma/a")
 
 
 @pytest.mark.parametrize("url", ["s3://onoma/a//b", "gs://onoma/../b", "az://onoma/."])

@@ -184,7 +184,6 @@ def test_the_schema_is_fetched_verified_and_found(served, tmp_path, monkeypatch,
         (["--version", "1.0.0"], "is no schema of TEI P5 1.0.0 (the version that it names is 4"),
         (["--sha256", "ab"], "not ab"),
         (["--url", "http://127.0.0.1:1/x.rng"], "cannot be fetched"),
-        (["--url", "http://[::1/x.rng"], "cannot be fetched (Invalid IPv6 URL)"),
         (["--url", "http://no host/x.rng"], "cannot be fetched (URL can't contain"),
     ],
 )

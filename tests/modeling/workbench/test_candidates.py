@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+from types import SimpleNamespace
 from urllib.error import URLError
 
 import httpx
@@ -44,7 +45,7 @@ def asked(monkeypatch):
 
         return io.BytesIO(asyncio.run(ask()).raise_for_status().content)
 
-    monkeypatch.setattr(candidates, "urlopen", urlopen)
+    monkeypatch.setattr(candidates, "opener", lambda: SimpleNamespace(open=urlopen))
     return bodies
 
 
@@ -71,7 +72,7 @@ def test_a_service_that_is_away_leaves_the_others_be(desk, edition, monkeypatch)
     def urlopen(*_, **__):
         raise URLError("Connection refused")
 
-    monkeypatch.setattr(candidates, "urlopen", urlopen)
+    monkeypatch.setattr(candidates, "opener", lambda: SimpleNamespace(open=urlopen))
     desk.sources = (*desk.sources, Reconciled(ADDRESS, edition))
 
     found = finding.entries(desk, "", form="Fräulein Lindenrot", label="person", source="0")
@@ -89,7 +90,8 @@ def test_a_service_that_is_away_leaves_the_others_be(desk, edition, monkeypatch)
     ids=["page", "list", "no id", "nothing", "deep", "digits"],
 )
 def test_what_is_no_reconciliation_service_is_reported(answer, edition, monkeypatch):
-    monkeypatch.setattr(candidates, "urlopen", lambda *_, **__: io.BytesIO(answer))
+    opened = SimpleNamespace(open=lambda *_, **__: io.BytesIO(answer))
+    monkeypatch.setattr(candidates, "opener", lambda: opened)
 
     with pytest.raises(candidates.CorpusError, match="as a reconciliation service does"):
         Reconciled(ADDRESS, edition).find("Ulm", label="place")
@@ -107,7 +109,7 @@ def test_a_vocabulary_proposes_entities_by_form(tmp_path):
 
 def test_only_an_address_of_the_web_is_asked(edition):
     for address in ("file:///etc/passwd", "ftp://example.org", "lobid.org", "https://"):
-        with pytest.raises(UsageError, match="is no address"):
+        with pytest.raises(UsageError, match="must begin with"):
             Reconciled(address, edition)
     with pytest.raises(UsageError, match="--reconcile"):
         Options(tei=("a.xml",), edition="tei", page="review.html", reconcile=(ADDRESS,))

@@ -72,11 +72,13 @@ def test_another_size_than_promised_is_an_error(server, fetch, tmp_path):
 
 
 @pytest.mark.parametrize("to", ["file:///etc/passwd", "http://[", "ftp://127.0.0.1/x"])
-def test_redirects_lead_to_no_files_of_this_machine(to, server, fetch):
+def test_redirects_lead_only_to_the_web_and_are_refused_at_once(to, server, fetch, slept):
     server.faults["/klwiki/"] = [Fault(302, {"Location": to})] * 20
 
     with pytest.raises(DownloadError):
         fetch()
+
+    assert slept == []
 
 
 def test_redirects_to_other_servers_are_followed(server, fetch, tmp_path):
