@@ -10,7 +10,7 @@ Examples:
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from math import isfinite
@@ -121,7 +121,10 @@ class Options(CommonOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Options):
-    """The options, with the language of the documents, and what the forms are."""
+    """The options, with what the first document tells of all, and what the forms are."""
+
+    space: str
+    """The group of the documents: a wiki, whose names entities get that have several."""
 
     chosen: "WordFilter | None"
     """The words of a lexicon that are chosen; None where the forms are no lexicon."""
@@ -143,13 +146,14 @@ def plan(options: Options) -> Plan:
     files = find_documents(options.input, exclude=options.exclude, limit=options.limit)
     forms = _forms_files(options.forms)
     words, column = _lexicon_of(options, is_gated=is_gated)
-    lang = options.lang or _language_of(files)
+    first = _first_of(files)
+    lang = options.lang or first.get("lang")
     variants = options.variants
     if variants == "auto":
         variants = "same" if options.words == "tagger" else "distinct"
     if variants == "same":
         check_variants(lang)
-    found = {"lang": lang, "variants": variants}
+    found = {"lang": lang, "variants": variants, "space": first.get("group") or ""}
     settings = Settings(**vars(options) | found, chosen=words, group_column=column)
     return Plan(
         pipeline="augment_mentions",
@@ -158,7 +162,7 @@ def plan(options: Options) -> Plan:
             "gate": values_in(options, "min_precision", "only_remove") if is_gated else None,
             "lexicon": words and {"of": column, "words": asdict(words)},
             **values_in(options, "overlap", "right"),
-            **values_in(settings, "variants", "origin", "lang", "limit", "exclude"),
+            **values_in(settings, "variants", "origin", "lang", "space", "limit", "exclude"),
         },
         units=unit_for_each(files),
         auxiliary=forms,
@@ -175,14 +179,14 @@ def _stages(files: Sequence[InputFile], *, is_gated: bool) -> Iterator[Stage]:
         yield Stage("sample", unit_for_each(files), {"form_places": "form_places"})
 
 
-def _language_of(files: Sequence[InputFile]) -> str | None:
-    """Return the language of the first document."""
+def _first_of(files: Sequence[InputFile]) -> Mapping[str, str | None]:
+    """Return language and group of the first document; empty if there is none."""
     from corpora.datasets.shards import read_batches
 
     for file in files:
-        for batch in read_batches(file.check(), "documents", columns=("lang",)):
-            return batch.column("lang")[0].as_py()  # type: ignore[no-any-return]
-    return None
+        for batch in read_batches(file.check(), "documents", columns=("lang", "group")):
+            return dict(batch.slice(0, 1).to_pylist()[0])
+    return {}
 
 
 def _forms_files(path: Path) -> dict[str, InputFile]:
@@ -269,9 +273,10 @@ def choose(units: PCollection, settings: Settings, run: Run) -> PCollection:
             | run.write_shards("choose")
         )
     table = files.get(TABLE)
+    vocabulary = ReadVocabForms(shards=[*files.values()], space=settings.space)
     return (
         units
-        | (ReadFormLines(file=table) if table else ReadVocabForms(shards=[*files.values()]))
+        | (ReadFormLines(file=table) if table else vocabulary)
         | ChooseForms(ignore_case=settings.policy == "all", lang=settings.lang)
         | run.write_shards("choose")
     )

@@ -5,7 +5,7 @@ Examples:
   python -m pipelines.documents_to_entity_vocab --input build/dawiki --output build/vocab2 \
       --previous build/vocab --min-count 5 --workers 2
   python -m pipelines.documents_to_entity_vocab --input build/dawiki build/svwiki build/nowiki \
-      --equivalents equivalents.tsv --output build/nordic
+      --languages --min-languages 2 --output build/nordic
 """
 
 import sys
@@ -29,7 +29,7 @@ from corpora.runs.plan import (
 )
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, origins_of, said, values_in
+from pipelines.options import CommonOptions, option, origins_of, refuse, said, values_in
 
 if TYPE_CHECKING:
     from corpora.runs.build import Build
@@ -39,11 +39,21 @@ PART_BYTES = 256 << 20
 """Bytes of document shards for each partition of entities and forms, which is merged at once."""
 PARAMETERS = (
     *("min_count", "max_size", "existing", "max_aliases", "link_probability", "compact", "limit"),
-    "exclude",
+    *("exclude", "languages", "min_languages"),
 )
 EQUIVALENTS = "equivalents"
 PREVIOUS = "previous "
-_COUNTED = ("id", "group", "title", "text", "paragraphs", "sentences", "mentions", "metadata")
+_COUNTED = (
+    "id",
+    "group",
+    "lang",
+    "title",
+    "text",
+    "paragraphs",
+    "sentences",
+    "mentions",
+    "metadata",
+)
 """The columns of documents that the first phase reads."""
 
 
@@ -91,6 +101,17 @@ class Options(CommonOptions):
         help="tab-separated file with equal entities on each line, which become one entity named "
         "like the first",
     )
+    languages: bool = option(
+        default=False,
+        help="make one entity of the pages of all wikis that have the same Wikidata item, named "
+        "like the item (wikidata:Q64)",
+    )
+    min_languages: int = option(
+        1,
+        help="with --languages: leave out entities with pages in fewer than N languages (default: "
+        "1; mLUKE has 3)",
+        at_least=1,
+    )
 
 
 def plan(options: Options) -> Plan:
@@ -101,6 +122,10 @@ def plan(options: Options) -> Plan:
         raise UsageError("--compact gives new ids to a --previous vocabulary; there is none.")
     if options.previous and options.previous.resolve() == options.output.resolve():
         raise UsageError("--previous and --output are the same. Choose another --output.")
+    if options.equivalents and options.languages:
+        raise UsageError("--equivalents: --languages finds them. Leave one of them out.")
+    if not options.languages:
+        refuse(options, "min_languages", because="is for --languages")
     files = find_documents(options.input, exclude=options.exclude, limit=options.limit)
     parts = partitions(files, PART_BYTES)
     return Plan(
@@ -130,8 +155,9 @@ def _stages(
 ) -> Iterator[Stage]:
     readers = unit_for_each(files)
     one = (Unit(0),)
-    if options.equivalents:
-        yield Stage("equivalents", one, {"equivalents": "entity_equivalents"})
+    if _has_equivalents(options):
+        units = readers if options.languages else one
+        yield Stage("equivalents", units, {"equivalents": "entity_equivalents"})
     yield Stage("count", readers, {"counts": "entity_counts", "pages": "entity_pages"})
     yield Stage("merge", parts, {"totals": "entity_totals", "entity_forms": "entity_forms"})
     yield Stage("choose", one, {"chosen": "entities"})
@@ -140,12 +166,18 @@ def _stages(
         yield Stage("find", readers, {"occurrences": "form_occurrences"})
 
 
+def _has_equivalents(options: Options) -> bool:
+    return options.languages or options.equivalents is not None
+
+
 def equivalents(units: PCollection, _: Options, run: Run) -> PCollection:
-    """Read the table of equivalents."""
+    """Read which entities are equal."""
     from pipelines.transforms import entities
 
-    table = run.auxiliary[EQUIVALENTS]
-    return units | entities.ReadEquivalents(file=table) | run.write_shards("equivalents")
+    step = entities.ReadEquivalents(
+        file=run.auxiliary.get(EQUIVALENTS), n_partitions=run.n_units["merge"]
+    )
+    return units | step | run.write_shards("equivalents")
 
 
 def index_equivalents(units: PCollection, _: Options, run: Run) -> PCollection:
@@ -164,7 +196,7 @@ def count(units: PCollection, options: Options, run: Run) -> PCollection:
         | documents.ReadDocuments(columns=_COUNTED)
         | entities.CountEntities(
             origins=origins_of(options.origins),
-            equivalents=run.folder if options.equivalents else None,
+            equivalents=run.folder if _has_equivalents(options) else None,
             n_partitions=run.n_units["merge"],
             are_read_again=options.link_probability == "on",
         )
@@ -176,9 +208,10 @@ def merge(units: PCollection, options: Options, run: Run) -> PCollection:
     """Sum the counts of each partition of the entities."""
     from pipelines.transforms import entities, stages
 
+    datasets = ("counts", "pages", *(("equivalents",) if _has_equivalents(options) else ()))
     return (
         units
-        | stages.ReadPartition(folder=run.folder, datasets=("counts", "pages"))
+        | stages.ReadPartition(folder=run.folder, datasets=datasets)
         | entities.SumEntities(
             origins=origins_of(options.origins),
             max_aliases=options.max_aliases,
@@ -193,7 +226,12 @@ def choose(units: PCollection, options: Options, run: Run) -> PCollection:
     from corpora.entities.choice import Rules
     from pipelines.transforms import entities, stages
 
-    rules = Rules(min_count=options.min_count, max_size=options.max_size, existing=options.existing)
+    rules = Rules(
+        min_count=options.min_count,
+        max_size=options.max_size,
+        existing=options.existing,
+        min_languages=options.min_languages,
+    )
     previous = named(PREVIOUS, run.auxiliary)
     return (
         units
@@ -273,17 +311,12 @@ def write_side_files(build: "Build", _: Options) -> None:
     """Write the exports, the coverage and the report, all from the finished shards."""
     from corpora.entities import exports
     from corpora.entities.choice import changes
-    from corpora.entities.equivalents import members_of, read_equivalents
     from corpora.entities.report import change_lines, coverage_lines, report
     from corpora.entities.vocabulary import read_vocab
     from corpora.system.writing import write_text
 
     shards, auxiliary = build.shard_paths(""), build.plan.auxiliary
-    members: Mapping[str, Sequence[str]] = {}
-    if EQUIVALENTS in auxiliary:
-        table = read_equivalents(auxiliary[EQUIVALENTS].check())
-        members = members_of(table, read_vocab(shards).column("entity"))
-    names = exports.Names(shards, members)
+    names = exports.Names(shards)
     for name, lines in (
         ("entity_vocab.jsonl", exports.luke_lines),
         ("entity_vocab.json", exports.tokenizer_lines),
@@ -302,10 +335,9 @@ def write_side_files(build: "Build", _: Options) -> None:
 
 def warnings(_: Options, counters: Mapping[str, int]) -> Iterator[str]:
     """Warn of what is probably a mistake."""
-    from corpora.entities.report import warn_of_missing_pages
+    from corpora.entities.report import warn_of_missing_items, warn_of_missing_pages
 
-    if warning := warn_of_missing_pages(counters):
-        yield warning
+    yield from filter(None, (warn_of_missing_items(counters), warn_of_missing_pages(counters)))
 
 
 next_steps = said("""\

@@ -181,11 +181,13 @@ class Forgetting:
 
     def _without_entities(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Retire forgotten entities under a neutral name; the ids of other entities stay."""
-        if not pc.any(self._matches("entity", batch.column("entity"))).as_py():
+        names = (batch.column("entity"), pc.list_flatten(batch.column("names")))
+        if not any(pc.any(self._matches("entity", column)).as_py() for column in names):
             return batch
         rows = batch.to_pylist()
         for row in rows:
-            if self.holds("entity", row["entity"]):
+            names_of_row = (row["entity"], *(row["names"] or ()))
+            if sum(self.holds("entity", name) for name in names_of_row):
                 self.counts["entities"] += 1
                 nothing: dict[str, object] = dict.fromkeys(row, None)
                 entry = {"id": row["id"], "entity": f"[forgotten {row['id']}]", "count": 0}

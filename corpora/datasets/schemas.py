@@ -140,24 +140,37 @@ _OF_PAGES = _columns(ids=_PAIRS, type=_STRING, description=_STRING)
 _COUNTS = _columns(counts=_list(key=_STRING, value=_INT64))
 _ENTITIES = [
     *_columns("id entity", id=_INT32, entity=_STRING, title=_STRING, page_id=_STRING),
+    *_columns(names=pa.list_(_STRING)),
     *_required(_INT64, "count"),
     *_COUNTS,
-    *_columns(aliases=_list(form=_STRING, count=_INT64, prior=_FLOAT, link_probability=_FLOAT)),
+    *_columns(
+        aliases=_list(
+            form=_STRING,
+            count=_INT64,
+            prior=_FLOAT,
+            link_probability=_FLOAT,
+            langs=pa.list_(_STRING),
+        )
+    ),
     *_required(_BOOL, "retired"),
     *_OF_PAGES,
 ]
 # Stages of documents_to_entity_vocab; `part` is the number of the unit that reads a row next.
 [_COUNT], [_PART] = _required(_INT64, "count"), _required(_INT32, "part")
 _ENTITY, _FORM, _WORD, _SCOPE = _required(_STRING, "entity", "form", "word", "scope")
+_LANG, _LANGS = _required(_STRING, "lang", "langs")
 _ENTITY_STAGES = {
-    "entity_equivalents": _columns(title=_STRING, target=_STRING),
-    "entity_counts": [_PART, _ENTITY, _FORM, *_required(_STRING, "origin"), _COUNT],
+    "entity_equivalents": [_PART, *_columns(title=_STRING, target=_STRING)],
+    "entity_counts": [_PART, _ENTITY, _FORM, *_required(_STRING, "origin"), _LANG, _COUNT],
     "entity_pages": [_PART, _ENTITY, *_columns(page_id=_STRING, rank=pa.int8()), *_OF_PAGES],
-    "entity_totals": [_ENTITY, *_columns(page_id=_STRING), _COUNT, *_COUNTS, *_OF_PAGES],
-    "entity_forms": [_PART, _ENTITY, _FORM, _COUNT, *_columns(is_alias=_BOOL)],
+    "entity_totals": [
+        *(_ENTITY, *_columns(page_id=_STRING, names=pa.list_(_STRING), languages=_INT32)),
+        *(_COUNT, *_COUNTS, *_OF_PAGES),
+    ],
+    "entity_forms": [_PART, _ENTITY, _FORM, _COUNT, *_columns(is_alias=_BOOL), _LANGS],
     "entity_aliases": [
         *(_PART, *_columns(id=_INT32, number=_INT32)),
-        *(_FORM, _COUNT, *_columns(linked=_INT64)),
+        *(_FORM, _COUNT, *_columns(linked=_INT64), _LANGS),
     ],
     "forms": [_FORM],
     "form_occurrences": _columns(number=_INT64, unlinked=_INT64),
@@ -261,7 +274,7 @@ def _published() -> Iterable[Schema]:
     yield Schema("redirects", 1, pa.schema(_REDIRECTS), wikipedia)
     yield Schema("blocks", 1, pa.schema(_BLOCKS), f"{wikipedia} --blocks")
     yield Schema("reuse", 3, pa.schema([_DOCUMENTS[0], *_OF_PAGE]), wikipedia)
-    yield Schema("entities", 2, pa.schema(_ENTITIES), "documents_to_entity_vocab", since=1)
+    yield Schema("entities", 3, pa.schema(_ENTITIES), "documents_to_entity_vocab", since=1)
     # Uncompressed, because training memory-maps the shards.
     yield Schema("examples", 1, pa.schema(_EXAMPLES), examples, compression=None)
     yield Schema("example_entities", 1, pa.schema(_EXAMPLE_ENTITIES), examples, compression=None)

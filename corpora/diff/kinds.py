@@ -54,6 +54,7 @@ _KINDS = {
         groups={
             "id": ("id",),
             "page_id": ("page_id",),
+            "names": ("names",),
             "counts": ("count", "counts"),
             "aliases": ("aliases",),
             "ids": ("ids", "type"),

@@ -41,8 +41,8 @@ def link_forms(
     """Find the forms of a partition that are aliases, and build a row for each form and entity.
 
     ``size`` is the number of rows in a slice of the vocabulary. ``table`` has ``entity, form,
-    is_alias, count``, added up; links to entities outside the vocabulary also count for how often a
-    form is linked.
+    is_alias, langs, count``, added up; links to entities outside the vocabulary also count for how
+    often a form is linked.
     """
     linked = Sums(("form",))
     linked.add(table)
@@ -176,6 +176,9 @@ def _alias_structs(table: pa.Table) -> pa.StructArray:
         table.column("count"),
         ratio(linked).cast(pa.float32(), safe=False),
         probability.cast(pa.float32(), safe=False),
+        pc.split_pattern(
+            pc.if_else(pc.equal(table.column("langs"), ""), None, table.column("langs")), " "
+        ),
     ]
     return pa.StructArray.from_arrays(
         [column.combine_chunks() for column in columns], fields=list(_ALIAS)

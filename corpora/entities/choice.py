@@ -40,6 +40,8 @@ class Rules:
     existing: str
     """Which entities may be chosen: ``pages``, only pages of the input; ``any``; ``auto``, only
     pages in the spaces that have any."""
+    min_languages: int = 1
+    """The fewest languages in which an entity has a name."""
 
 
 class Change(NamedTuple):
@@ -64,7 +66,7 @@ def choose(totals: Sequence[Path], rules: Rules) -> tuple[pa.Table, dict[str, in
     counts = np.concatenate(
         [np.empty(0, np.int64), *(_counts(batch, rules, spaces) for batch in _batches(totals))]
     )
-    counters = _coverage(counts, totals)
+    counters = _coverage(counts, totals, rules)
     counts = counts[counts >= rules.min_count]
     cutoff = rules.min_count
     if len(counts) > rules.max_size:
@@ -74,12 +76,18 @@ def choose(totals: Sequence[Path], rules: Rules) -> tuple[pa.Table, dict[str, in
         for batch in _batches(totals, names=True)
     ]
     table = pa.Table.from_batches(kept, schema=_TOTALS.columns)
-    table = table.append_column("title", split_entities(table.column("entity"))[1])
+    table = table.append_column("title", split_entities(_first_names(table))[1])
     return table.sort_by(_ORDER).slice(0, rules.max_size), counters
 
 
+def _first_names(table: pa.Table) -> pa.Array:
+    """Return the first name of each entity: its own, or that of a page with its item."""
+    names, entities = (table.column(name).combine_chunks() for name in ("names", "entity"))
+    return pc.coalesce(pc.list_element(names, 0), entities)
+
+
 def _batches(totals: Sequence[Path], *, names: bool = False) -> Iterator[pa.RecordBatch]:
-    columns = () if names else ("entity", "page_id", "count")
+    columns = () if names else ("entity", "page_id", "names", "languages", "count")
     return read_shards(totals, _TOTALS, columns=columns)
 
 
@@ -90,14 +98,16 @@ def _spaces_with_pages(totals: Sequence[Path]) -> pa.Array:
     """
     found: set[str] = set()
     for batch in _batches(totals):
-        pages = batch.column("entity").filter(pc.is_valid(batch.column("page_id")))
-        found.update(split_entities(pages)[0].unique().to_pylist())
+        pages = batch.filter(pc.is_valid(batch.column("page_id")))
+        for names in (pages.column("entity"), pc.list_flatten(pages.column("names"))):
+            found.update(split_entities(names)[0].unique().to_pylist())
     return pa.array(sorted(found), pa.string())
 
 
 def _counts(batch: pa.RecordBatch, rules: Rules, spaces: pa.Array | None) -> Rows:
-    """Return the counts of a batch, 0 for entities that must be a page but are none."""
+    """Return the counts of a batch, 0 for entities of too few languages, or without their page."""
     counts = np.array(batch.column("count"))
+    counts[np.asarray(batch.column("languages")) < rules.min_languages] = 0
     if rules.existing != "any":
         is_missing = pc.is_null(batch.column("page_id"))
         if spaces is not None:
@@ -107,9 +117,13 @@ def _counts(batch: pa.RecordBatch, rules: Rules, spaces: pa.Array | None) -> Row
     return counts
 
 
-def _coverage(counts: Rows, totals: Sequence[Path]) -> dict[str, int]:
+def _coverage(counts: Rows, totals: Sequence[Path], rules: Rules) -> dict[str, int]:
     """Count what each size and minimum count keeps; raises ``CorpusError`` if there is nothing."""
-    n_mentions = sum(int(pc.sum(batch.column("count")).as_py() or 0) for batch in _batches(totals))
+    n_mentions = n_of_few = 0
+    for batch in _batches(totals):
+        is_of_few = pc.less(batch.column("languages"), rules.min_languages)
+        n_mentions += pc.sum(batch.column("count")).as_py() or 0
+        n_of_few += pc.sum(batch.column("count").filter(is_of_few)).as_py() or 0
     if not n_mentions:
         raise CorpusError(
             "No mention with an entity has one of the --origins that count. Say which: --origins "
@@ -119,8 +133,10 @@ def _coverage(counts: Rows, totals: Sequence[Path]) -> dict[str, int]:
     sums = np.concatenate([[0], np.cumsum(counts)])
     counters = {
         "entities.counted": len(counts),
-        "mentions.of_no_page": n_mentions - int(sums[-1]),
+        "mentions.of_no_page": n_mentions - n_of_few - int(sums[-1]),
     }
+    if n_of_few:
+        counters["mentions.of_few_languages"] = n_of_few
     kept = {f"size/{size}": min(size, len(counts)) for size in SIZES}
     kept["size/all"] = len(counts)
     for least in MIN_COUNTS:
@@ -154,6 +170,7 @@ def _rows(table: pa.Table, ids: Rows, *, retired: bool = False) -> pa.Table:
     missing = {
         "id": pa.array(ids, pa.int32()),
         "page_id": pa.nulls(n, pa.string()),
+        "names": pa.nulls(n, _COLUMNS.field("names").type),
         "count": pa.array(np.zeros(n, np.int64)),
         "counts": empty,
         "aliases": pa.nulls(n, _COLUMNS.field("aliases").type),

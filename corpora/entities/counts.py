@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from corpora.datasets.columns import Mentions
 from corpora.datasets.redirect_table import RedirectTable
 from corpora.datasets.schemas import SCHEMAS
+from corpora.entities.equivalents import names_of_entities
 from corpora.entities.pages import OF_PAGES, columns_of_pages
 from corpora.hashing.strings import hashes
 
@@ -27,6 +28,8 @@ FOLD_ROWS = 1 << 20
 """The number of rows that are collected before they are summed."""
 _RESERVED = r"^(?:[^:]*:)?\[(?:PAD|UNK|MASK2?|RETIRED \d+)\]$"
 _NO_PAGES = SCHEMAS["entity_pages"].columns.empty_table().drop_columns("part")
+_NO_EQUIVALENTS = SCHEMAS["entity_equivalents"].columns.empty_table()
+_OF_FORMS = ["entity", "form", "count", "langs"]
 
 Parts = npt.NDArray[np.int64]
 
@@ -35,13 +38,14 @@ class MentionCounter:
     """A counter of a shard's mentions by entity, form and origin, which also lists its pages.
 
     Mentions of the ``origins`` count with their form: the surface text with each run of white space
-    as one space. Mentions of other origins are counted by entity alone.
+    as one space. Mentions of other origins are counted by entity alone. If some entities have
+    equivalents, mentions count by the language of their document, too.
     """
 
     def __init__(self, origins: Iterable[str], *, equivalents: RedirectTable | None = None) -> None:
         self._origins = pa.array(sorted(origins), pa.string())
         self._equivalents = equivalents
-        self._counts = Sums(("entity", "form", "origin"))
+        self._counts = Sums(("entity", "form", "origin", "lang"))
         self._pages: list[pa.Table] = []
         self.counters: Counter[str] = Counter()
 
@@ -59,6 +63,7 @@ class MentionCounter:
                 "entity": self._merged(mentions.structs.field("entity").filter(is_known)),
                 "form": _normalised(pa.array(forms, pa.string())),
                 "origin": origin,
+                "lang": self._languages(batch, mentions).filter(is_known),
             }
         )
         pages = self._pages_of(batch)  # before counting: it may raise
@@ -69,7 +74,7 @@ class MentionCounter:
         self.counters["mentions.without_entity"] += len(is_known) - len(origin)
 
     def counts(self) -> pa.Table:
-        """Return the table ``entity, form, origin, count``."""
+        """Return the table ``entity, form, origin, lang, count``."""
         return self._counts.table()
 
     def pages(self) -> pa.Table:
@@ -85,6 +90,13 @@ class MentionCounter:
         rank = pc.not_equal(own, entity).cast(pa.int8())
         columns = [entity, batch.column("id"), rank, *columns_of_pages(batch)]
         return pa.table(columns, schema=_NO_PAGES.schema).filter(pc.is_valid(own))
+
+    def _languages(self, batch: pa.RecordBatch, mentions: Mentions) -> pa.Array:
+        """Return the language of each mention; empty strings where no entity has equivalents."""
+        langs = batch.column("lang").fill_null("")
+        if not self._equivalents:
+            langs = pa.array([""] * len(langs), pa.string())
+        return langs.take(pa.array(np.repeat(np.arange(len(langs)), np.diff(mentions.ends))))
 
     def _merged(self, entities: pa.StringArray) -> pa.StringArray:
         """Replace entities that have an equivalent by the first one of its line."""
@@ -189,10 +201,16 @@ class PartitionTotals:
     """The entities of one partition; ``counts`` are added up over all shards."""
 
     def __init__(
-        self, counts: pa.Table, pages: Iterable[pa.Table], *, origins: Iterable[str]
+        self,
+        counts: pa.Table,
+        pages: Iterable[pa.Table],
+        equivalents: Iterable[pa.Table] = (),
+        *,
+        origins: Iterable[str],
     ) -> None:
         is_reserved = pc.match_substring_regex(counts.column("entity"), _RESERVED)
         self._pages = _first_pages(list(pages))
+        self._names = names_of_entities([_NO_EQUIVALENTS, *equivalents])
         self._rows = counts.filter(pc.invert(is_reserved))
         self._origins = pa.array(sorted(origins), pa.string())
         self.counters = {
@@ -215,10 +233,13 @@ class PartitionTotals:
         ends = pa.array(np.append(begins, len(table)), pa.int32())
         entities = table.column("entity").combine_chunks().take(pa.array(begins))
         rows = pc.index_in(entities, self._pages.column("entity").combine_chunks())
+        named = pc.index_in(entities, self._names.column("entity").combine_chunks())
         return pa.table(
             {
                 "entity": entities,
                 "page_id": self._pages.column("page_id").take(rows),
+                "names": self._names.column("names").take(named),
+                "languages": pc.fill_null(self._names.column("languages").take(named), 1),
                 "count": counts,
                 "counts": pa.ListArray.from_arrays(ends, pairs),
                 **{name: self._pages.column(name).take(rows) for name in OF_PAGES},
@@ -228,13 +249,14 @@ class PartitionTotals:
     def forms(self, *, max_aliases: int | None) -> pa.Table:
         """Build a row for each entity and form.
 
-        The most frequent forms of an entity are aliases.
+        The most frequent forms of an entity are aliases. ``langs`` are the languages of a form,
+        joined by spaces, the most frequent first.
         """
         is_counted = pc.is_in(self._rows.column("origin"), self._origins)
-        sums = Sums(("entity", "form"))
+        sums = Sums(("entity", "form", "lang"))
         sums.add(self._rows.filter(is_counted))
         table = sums.table()
-        table = table.filter(pc.not_equal(table.column("form"), ""))
+        table = _with_languages(table.filter(pc.not_equal(table.column("form"), "")))
         if max_aliases is None:
             return table.append_column("is_alias", pa.array(np.ones(len(table), np.bool_)))
         order = [("entity", "ascending"), ("count", "descending"), ("form", "ascending")]
@@ -242,13 +264,35 @@ class PartitionTotals:
         return table.append_column("is_alias", pc.less(_ranks(table), max_aliases))
 
 
+def _with_languages(table: pa.Table) -> pa.Table:
+    """Sum the rows of each entity and form, and join their languages."""
+    order = [("entity", "ascending"), ("form", "ascending")]
+    table = table.sort_by([*order, ("count", "descending"), ("lang", "ascending")])
+    columns = [table.column(name).combine_chunks() for name in ("entity", "form", "lang")]
+    if not len(table):
+        return pa.table([*columns[:2], table.column("count"), columns[2]], names=_OF_FORMS)
+    is_new = np.ones(len(table), np.bool_)
+    is_new[1:] = np.logical_or(*(_differs(column) for column in columns[:2]))
+    begins = np.flatnonzero(is_new)
+    lists = pa.ListArray.from_arrays(
+        pa.array(np.append(begins, len(table)), pa.int32()), columns[2]
+    )
+    counts = np.add.reduceat(np.asarray(table.column("count")), begins)
+    firsts = [column.take(pa.array(begins)) for column in columns[:2]]
+    return pa.table([*firsts, counts, pc.binary_join(lists, " ")], names=_OF_FORMS)
+
+
+def _differs(column: pa.Array) -> npt.NDArray[np.bool_]:
+    """Tell which elements differ from the one before, from the second on."""
+    return np.asarray(pc.not_equal(column.slice(1), column.slice(0, len(column) - 1)))
+
+
 def _begins(keys: pa.ChunkedArray) -> Parts:
     """Find the first row of each key; rows are sorted by key."""
     column = keys.combine_chunks()
     if not len(column):
         return np.empty(0, np.int64)
-    is_other = pc.not_equal(column.slice(1), column.slice(0, len(column) - 1))
-    return np.append(0, np.flatnonzero(is_other) + 1)
+    return np.append(0, np.flatnonzero(_differs(column)) + 1)
 
 
 def _ranks(table: pa.Table) -> pa.Array:

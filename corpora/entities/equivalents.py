@@ -1,12 +1,27 @@
-"""Equal entities, which become one entity of the vocabulary: the table that a user writes."""
+"""Equal entities, which become one entity of the vocabulary.
 
-from collections import defaultdict
+They stand in a table that a user writes, or are the pages of several wikis with the same item of
+Wikidata, whose entity is called after the item: ``wikidata:Q64``.
+"""
+
+from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corpora.entities.pages import ITEMS, items_of
+from corpora.entities.vocabulary import language_of, split_entities
 from corpora.errors import CorpusError
+
+_NO_NAMES = pa.table(
+    {
+        "entity": pa.array([], pa.string()),
+        "names": pa.array([], pa.list_(pa.string())),
+        "languages": pa.array([], pa.int32()),
+    }
+)
 
 
 def read_equivalents(path: Path) -> pa.Table:
@@ -31,14 +46,46 @@ def read_equivalents(path: Path) -> pa.Table:
     return table.filter(pc.not_equal(table.column("title"), table.column("target")))
 
 
-def members_of(equivalents: pa.Table, entities: pa.ChunkedArray) -> dict[str, list[str]]:
-    """Map each of these entities to its equivalents, in the order of their table."""
-    of_vocab = equivalents.filter(pc.is_in(equivalents.column("target"), entities))
-    members: defaultdict[str, list[str]] = defaultdict(list)
-    columns = (of_vocab.column(name).to_pylist() for name in ("target", "title"))
-    for target, title in zip(*columns, strict=True):
-        members[target].append(title)
-    return members
+def read_items(documents: Iterable[pa.RecordBatch]) -> pa.Table:
+    """Read the pages that have an item: columns ``title``, the page, and ``target``, the item."""
+    titles, targets = [], []
+    for batch in documents:
+        own = pc.binary_join_element_wise(batch.column("group"), batch.column("title"), ":")
+        for page, item in zip(own.to_pylist(), items_of(batch), strict=True):
+            if page and item:
+                titles.append(page)
+                targets.append(f"{ITEMS}:{item}")
+    return pa.table({"title": pa.array(titles, pa.string()), "target": targets or titles})
+
+
+def names_of_entities(equivalents: Iterable[pa.Table]) -> pa.Table:
+    """Collect the names of each entity that has equivalents, and count their languages.
+
+    Returns ``entity, names, languages``. An entity that is called after an item has the names of
+    its pages; the name of any other comes first.
+    """
+    table = pa.concat_tables(each.select(["title", "target"]) for each in equivalents)
+    if not len(table):
+        return _NO_NAMES
+    targets = table.column("target").unique()
+    is_named = pc.invert(pc.starts_with(targets, f"{ITEMS}:"))
+    own = pa.table({"title": targets.filter(is_named), "target": targets.filter(is_named)})
+    table = pa.concat_tables([own, table]).combine_chunks()
+    table = table.take(pc.sort_indices(table, [("target", "ascending")]))
+    encoded = table.column("target").combine_chunks().dictionary_encode()
+    begins = np.flatnonzero(np.diff(np.asarray(encoded.indices), prepend=-1, append=-1))
+    titles = table.column("title").combine_chunks()
+    spaces = split_entities(titles)[0].dictionary_encode()
+    langs = pa.array(map(language_of, spaces.dictionary.to_pylist()), pa.string())
+    of_titles = np.asarray(langs.dictionary_encode().indices)[np.asarray(spaces.indices)]
+    pairs = np.unique(np.column_stack([np.asarray(encoded.indices), of_titles]), axis=0)
+    return pa.table(
+        {
+            "entity": encoded.dictionary,
+            "names": pa.ListArray.from_arrays(pa.array(begins, pa.int32()), titles),
+            "languages": np.bincount(pairs[:, 0]).astype(np.int32),
+        }
+    )
 
 
 def _check_equivalents(path: Path, table: pa.Table) -> None:

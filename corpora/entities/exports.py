@@ -13,7 +13,7 @@ from corpora.datasets.shards import read_shards
 from corpora.entities.pages import OF_PAGES
 from corpora.entities.vocabulary import MASK2, SPECIAL, language_of, split_entities
 
-_COLUMNS = ("id", "entity", "title", "count", "retired", *OF_PAGES)
+_COLUMNS = ("id", "entity", "title", "count", "retired", "names", *OF_PAGES)
 
 
 class Row(NamedTuple):
@@ -24,6 +24,8 @@ class Row(NamedTuple):
     title: str
     n_mentions: int
     retired: bool
+    names: Sequence[str] | None = None
+    """The names of an entity that has several, or another than its own."""
     pairs_of_ids: Sequence[Mapping[str, str]] | None = None
     type: str | None = None
     description: str | None = None
@@ -44,15 +46,16 @@ def read_rows(shards: Iterable[Path]) -> Iterator[Row]:
 class Names:
     """The names of entities in exports: titles and languages, also of equivalents."""
 
-    def __init__(self, shards: Sequence[Path], equivalents: Mapping[str, Sequence[str]]) -> None:
-        self._equivalents = equivalents
+    def __init__(self, shards: Sequence[Path]) -> None:
         spaces: dict[str, None] = {}
-        for batch in read_shards(shards, SCHEMAS["entities"], columns=("entity", "retired")):
-            names = batch.column("entity").filter(pc.invert(batch.column("retired")))
-            names = names.filter(pc.invert(pc.is_in(names, pa.array(SPECIAL))))
-            spaces |= dict.fromkeys(split_entities(names)[0].to_pylist())
-        members = (name for names in equivalents.values() for name in names)
-        spaces |= dict.fromkeys(name.partition(":")[0] for name in members)
+        columns = ("entity", "names", "retired")
+        for batch in read_shards(shards, SCHEMAS["entities"], columns=columns):
+            live = batch.filter(pc.invert(batch.column("retired")))
+            live = live.filter(pc.invert(pc.is_in(live.column("entity"), pa.array(SPECIAL))))
+            is_named = pc.greater(pc.fill_null(pc.list_value_length(live.column("names")), 0), 0)
+            own = live.column("entity").filter(pc.invert(is_named))
+            for names in (own, pc.list_flatten(live.column("names"))):
+                spaces |= dict.fromkeys(split_entities(names)[0].unique().to_pylist())
         self.languages = sorted({language_of(space) for space in spaces})
 
     def pairs(self, row: Row) -> list[tuple[str, str]]:
@@ -63,8 +66,7 @@ class Names:
         if row.entity in SPECIAL or row.retired:
             title = f"[RETIRED {row.id}]" if row.retired else row.entity
             return [(title, language) for language in self.languages]
-        members = (row.entity, *self._equivalents.get(row.entity, ()))
-        return [_pair(entity) for entity in members]
+        return [_pair(entity) for entity in row.names or (row.entity,)]
 
     def keys(self, row: Row) -> list[str]:
         """Return the names of an entity in LukeTokenizer.

@@ -26,6 +26,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corpora.datasets.entity_names import entities_in, names_of
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import open_dataset, read_shards
 from corpora.errors import CorpusError
@@ -36,7 +37,7 @@ from corpora.system.writing import write_json
 
 ABOUT: Final = "lookup.json"
 _VERSION: Final = 1
-_COLUMNS: Final = ("entity", "aliases", "retired")
+_COLUMNS: Final = ("entity", "names", "aliases", "retired")
 _LOWERED: Final = np.uint64(0x5851F42D4C957F2D)
 """XORed with the hash of a lower-cased form, to keep it apart from forms written in lower case."""
 
@@ -51,20 +52,26 @@ class Pairs(NamedTuple):
     """The forms of some entities; ``of`` is the entity index of each form, ``priors`` its prior."""
 
     entities: pa.StringArray
+    names: pa.StringArray
+    """All names by which the entities are found."""
     forms: pa.StringArray
     of: npt.NDArray[np.int64]
     priors: npt.NDArray[np.float32]
 
 
-def pairs_of(vocabulary: Path) -> Iterator[Pairs]:
-    """Read the forms of a vocabulary, by batch; raises ``CorpusError`` where there is none."""
+def pairs_of(vocabulary: Path, *, space: str = "") -> Iterator[Pairs]:
+    """Read the forms of a vocabulary, by batch; raises ``CorpusError`` where there is none.
+
+    Entities have their names in ``space``, such as a wiki, if they have any there.
+    """
     shards = (vocabulary / shard.name for shard in open_dataset(vocabulary, "entities").shards)
     for batch in read_shards(shards, SCHEMAS["entities"], columns=_COLUMNS):
         live = batch.filter(pc.invert(batch.column("retired")))
         aliases = live.column("aliases")
         flat = pc.list_flatten(aliases)
         yield Pairs(
-            live.column("entity"),
+            entities_in(space, live),
+            pa.concat_arrays([names for _, names in names_of(live)]),
             pc.struct_field(flat, "form"),
             np.asarray(pc.list_parent_indices(aliases), np.int64),
             np.asarray(pc.struct_field(flat, "prior"), np.float32),
@@ -90,7 +97,7 @@ def write_lookup(folder: Path, pairs: Iterable[Pairs]) -> int:
             text = pc.cast(some.entities, pa.binary())
             lengths.append(np.asarray(pc.binary_length(text), np.int64))
             names.write("".join(some.entities.to_pylist()).encode())
-            name_keys.append(long_hashes(some.entities))
+            name_keys.append(long_hashes(some.names))
             n += len(some.entities)
         _write_sorted(folder, parts, n_pairs)
     np.save(folder / "offsets.npy", np.concatenate([np.zeros(1, np.int64), *lengths]).cumsum())

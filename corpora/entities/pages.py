@@ -11,6 +11,8 @@ from corpora.datasets.schemas import SCHEMAS
 
 OF_PAGES = ("ids", "type", "description")
 """The columns of the vocabulary that come from pages."""
+ITEMS = "wikidata"
+"""The scheme of the ids in Wikidata, which is also the space of entities named by them."""
 MAX_DESCRIPTION = 500
 """The most characters of a description; a longer sentence ends with an ellipsis."""
 _COLUMNS = SCHEMAS["entities"].columns
@@ -32,11 +34,18 @@ def columns_of_pages(batch: pa.RecordBatch) -> list[pa.Array]:
     ]
 
 
+def items_of(batch: pa.RecordBatch) -> list[str | None]:
+    """Return the Wikidata item of each document; columns as ``columns_of_pages``."""
+    column = batch.column("metadata").to_pylist()
+    ids = (_ids({pair["key"]: pair["value"] for pair in pairs or ()}) or () for pairs in column)
+    return [next((id["value"] for id in of_page if id["key"] == ITEMS), None) for of_page in ids]
+
+
 def _ids(metadata: dict[str, str]) -> list[dict[str, str]] | None:
     """List the ids of a page, Wikidata first: the page's item, else the id in its text."""
     found: dict[str, str] = {}
-    if item := metadata.get("wikidata"):
-        found["wikidata"] = item
+    if item := metadata.get(ITEMS):
+        found[ITEMS] = item
     for id in metadata.get("ids", "").split():
         scheme, _, value = id.partition(":")
         found.setdefault(scheme, value)

@@ -60,7 +60,7 @@ def report(
     listed = ((str(row.id), row.entity, row.n_mentions) for row in first)
     n_live = max(known.pop("entities", 0), 1)
     of_pages = ((what, n, f"{n / n_live:.1%}") for what, n in sorted(known.items()))
-    warning = warn_of_missing_pages(counters)
+    warning = warn_of_missing_items(counters) or warn_of_missing_pages(counters)
     lines = [
         *("# Entity vocabulary", "", *markdown_table(("option", "value"), options, align="ll")),
         *("", *markdown_table(("what", "number"), counted)),
@@ -85,6 +85,18 @@ def _counted(rows: Iterable[Row], known: Counter[str]) -> Iterator[Row]:
             known.update([f"the type {row.type}"] if row.type else ())
             known["a description"] += row.description is not None
         yield row
+
+
+def warn_of_missing_items(counters: Mapping[str, int]) -> str:
+    """Return a warning if no document says its item, and what to do; empty if some do."""
+    return (
+        ""
+        if counters.get("equivalents", 1)
+        else (
+            "no document names an item of Wikidata, so the pages of each wiki stay apart. Make the "
+            "documents with onoma wikipedia --page-props, or from HTML dumps."
+        )
+    )
 
 
 def warn_of_missing_pages(counters: Mapping[str, int]) -> str:

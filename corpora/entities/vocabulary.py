@@ -1,6 +1,8 @@
 """The entity vocabulary: its entities with their ids (given by ``choice.py``), and look-up.
 
-An entity is ``SPACE:TITLE`` (``dawiki:Berlin``, ``gnd:118770950``). Ids are dense: from 0 to the
+An entity is ``SPACE:TITLE`` (``dawiki:Berlin``, ``gnd:118770950``). One that stands for pages of
+several wikis has the names of all (``names``), and may be called after its item in Wikidata
+(``wikidata:Q64``). Ids are dense: from 0 to the
 number of rows, ``[PAD] [UNK] [MASK]`` first. A *retired* row keeps the id of an entity that is no
 longer chosen.
 """
@@ -15,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from corpora.datasets.entity_names import names_of
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import open_dataset, read_shards
 
@@ -37,11 +40,14 @@ class EntityVocab:
     def __init__(self, source: Path | str | tuple[Path, ...]) -> None:
         """Read the vocabulary from its folder, or from its shards in order."""
         shards = source if isinstance(source, tuple) else _shards_of(source)
-        self.table = read_vocab(shards, columns=("id", "entity", "count", "retired"))
-        is_live = pc.invert(self.table.column("retired")).combine_chunks()
+        self.table = read_vocab(shards, columns=("id", "entity", "names", "count", "retired"))
+        live = self.table.filter(pc.invert(self.table.column("retired"))).combine_chunks()
         self._names = self.table.column("entity").combine_chunks()
-        self._live = self._names.filter(is_live)
-        self._ids = self.table.column("id").combine_chunks().filter(is_live)
+        rows, names = zip(
+            *(each for batch in live.to_batches() for each in names_of(batch)), strict=True
+        )
+        self._live = pa.concat_arrays(names)
+        self._ids = live.column("id").combine_chunks().take(pa.concat_arrays(rows))
 
     def __len__(self) -> int:
         """Return the number of ids: rows of the embedding table, with special and retired ones."""

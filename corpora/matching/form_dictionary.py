@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.datasets.columns import Mentions, mention_array, with_field, with_mentions
+from corpora.datasets.entity_names import entities_in
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches, read_shards
 from corpora.document import Origin
@@ -75,14 +76,17 @@ class Matching:
         return as_one(text, lang=self.lang) if self.are_variants_same else text
 
 
-def read_meanings(vocab: Iterable[Path]) -> pa.Table:
-    """Read the aliases in shards of ``entities``; retired entities are left out."""
+def read_meanings(vocab: Iterable[Path], *, space: str = "") -> pa.Table:
+    """Read the aliases in shards of ``entities``; retired entities are left out.
+
+    Entities have their names in ``space``, such as a wiki, if they have any there.
+    """
     tables = [MEANINGS.empty_table()]
-    columns = ("entity", "aliases", "retired")
+    columns = ("entity", "names", "aliases", "retired")
     for batch in read_shards(vocab, SCHEMAS["entities"], columns=columns):
         live = batch.filter(pc.invert(batch.column("retired")))
         aliases = live.column("aliases")
-        entities = live.column("entity").take(pc.list_parent_indices(aliases))
+        entities = entities_in(space, live).take(pc.list_parent_indices(aliases))
         fields = [aliases.flatten().field(name) for name in MEANINGS.names if name != "entity"]
         fields.insert(1, entities)
         tables.append(pa.table(fields, names=MEANINGS.names).cast(MEANINGS))

@@ -163,6 +163,12 @@ class IndexOptions:
         help="entity vocabulary, made by documents_to_entity_vocab",
     )
     output: Path = option(metavar="DIR", help="folder of the index")
+    wiki: str = option(
+        "",
+        metavar="NAME",
+        help="for a vocabulary of several wikis: the wiki whose titles entities are called by, as "
+        "those of the documents (default: by the names in the vocabulary)",
+    )
     json: bool = as_json()
 
 

@@ -241,7 +241,7 @@ def index(options: "IndexOptions") -> Iterator[str | Summary]:
 
 
 def _index(options: "IndexOptions") -> Iterator[str | Summary]:
-    n = write_lookup(options.output, pairs_of(options.vocabulary))
+    n = write_lookup(options.output, pairs_of(options.vocabulary, space=options.wiki))
     yield f"made  {options.output} ({counted(n, 'entity')})"
     yield f"next  python -m modeling.link train DOCUMENTS --vocabulary {options.output} --output …"
     yield Summary({"output": str(options.output), "entities": n})

@@ -149,8 +149,8 @@ class _Vocabulary:
         self.table = table.filter(pc.and_(is_live, is_entity)).combine_chunks()
         self._names: list[str] = self.table.column("entity").to_pylist()
         self._place = {name: number for number, name in enumerate(self._names)}
-        spaces, titles = split_entities(self.table.column("entity"))
-        self._spaces, self._titles = spaces.to_pylist(), titles.to_pylist()
+        self._spaces = split_entities(self.table.column("entity"))[0].to_pylist()
+        self._titles = self.table.column("title").to_pylist()
         self._counts = self.table.column("count").to_numpy()
         self.kinds = sorted(set(self._spaces))
         self.properties = ["name", "forms", "count"]

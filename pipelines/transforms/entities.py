@@ -5,12 +5,14 @@ Transforms with a ``folder`` (``OfRun``) read and write tables in the work direc
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 
 from corpora.datasets.redirect_table import RedirectTable, build_table
-from corpora.datasets.shards import read_batches
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import read_batches, read_shards
 from corpora.document import Rejected
 from corpora.entities.aliases import (
     OccurrenceCounter,
@@ -32,7 +34,7 @@ from corpora.entities.counts import (
     by_partition,
     partitions_of,
 )
-from corpora.entities.equivalents import read_equivalents
+from corpora.entities.equivalents import read_equivalents, read_items
 from corpora.entities.vocabulary import read_vocab
 from corpora.matching.form_table import FormTable, build_form_table
 from corpora.runs.plan import InputFile, Unit
@@ -48,20 +50,30 @@ EQUIVALENTS, FORMS, OCCURRENCES = "equivalents", "forms", "occurrences.npy"
 FIRST_IDS = "first_ids.json"
 """The table with the number of the first form of each shard, and the number of all."""
 ROWS_AT_ONCE = 1 << 14
+_OF_ITEMS = ("group", "title", "metadata")
 
 
 class ReadEquivalents(ReadUnits[Rows]):
-    """Read a table of equivalent entities.
+    """Read which entities are equal: from a user's table, else from the items of documents.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows]]``; rows of ``equivalents``.
     """
 
-    file: InputFile
+    file: InputFile | None
+    n_partitions: int
+    """The number of partitions of the entities, by hash."""
 
-    def read(self, unit: Unit) -> Iterator[Rows]:  # noqa: ARG002 - it has no input of its own
-        """Read the file."""
-        table = read_equivalents(self.file.check())
-        yield from Rows.each("equivalents", batches_of(table, "entity_equivalents"))
+    def read(self, unit: Unit) -> Iterator[Rows]:
+        """Read the table, or the shards of a unit."""
+        if self.file:
+            table = read_equivalents(self.file.check())
+        else:
+            shards = (
+                read_batches(each.check(), "documents", columns=_OF_ITEMS) for each in unit.inputs
+            )
+            table = read_items(chain.from_iterable(shards))
+        parts = partitions_of(table.column("target"), self.n_partitions)
+        yield from Rows.each("equivalents", by_partition(table, parts, schema="entity_equivalents"))
 
 
 class IndexEquivalents(Merge[Counts]):
@@ -73,8 +85,7 @@ class IndexEquivalents(Merge[Counts]):
     def merge(self) -> Iterator[Counts]:
         """Build the table."""
         work = self.work
-        [path] = work.shards("equivalents")
-        batches = read_batches(path, "entity_equivalents")
+        batches = read_shards(work.shards("equivalents"), SCHEMAS["entity_equivalents"])
         summary = build_table(work.tables / EQUIVALENTS, batches)
         yield Counts({"equivalents": summary.n_redirects})
 
@@ -83,7 +94,8 @@ class CountEntities(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
     """Count what mentions refer to, by form and origin, and list the pages of documents.
 
     ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows | Counts | Rejected]]``:
-    batches with the columns ``id, group, title, text, paragraphs, sentences, mentions, metadata``
+    batches with the columns ``id, group, lang, title, text, paragraphs, sentences, mentions,
+    metadata``
     become rows of ``counts`` and ``pages``.
     """
 
@@ -123,8 +135,8 @@ class CountEntities(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
 class SumEntities(PerUnit[Rows, Rows | Counts]):
     """Sum the counts of a partition of the entities, and find the page of each.
 
-    ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``: rows of ``counts`` and
-    ``pages`` become rows of ``totals`` and ``entity_forms``.
+    ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``: rows of ``counts``,
+    ``pages`` and, if there are any, ``equivalents`` become rows of ``totals`` and ``entity_forms``.
     """
 
     origins: Sequence[str]
@@ -136,17 +148,19 @@ class SumEntities(PerUnit[Rows, Rows | Counts]):
 
     def start(self) -> None:
         """Begin with empty sums."""
-        self._counts = Sums(("entity", "form", "origin"))
-        self._pages: list[pa.Table] = []
+        self._counts = Sums(("entity", "form", "origin", "lang"))
+        self._others: dict[str, list[pa.Table]] = {"pages": [], "equivalents": []}
 
     def process(self, rows: Rows) -> None:
         """Add rows to the sums."""
-        add = self._pages.append if rows.dataset == "pages" else self._counts.add
+        others = self._others.get(rows.dataset)
+        add = self._counts.add if others is None else others.append
         add(pa.Table.from_batches([rows.batch]))
 
     def finish(self) -> Iterator[Rows | Counts]:
         """Yield the sums."""
-        merged = PartitionTotals(self._counts.table(), self._pages, origins=self.origins)
+        others = self._others.values()
+        merged = PartitionTotals(self._counts.table(), *others, origins=self.origins)
         yield from Rows.each("totals", batches_of(merged.totals(), "entity_totals"))
         forms = merged.forms(max_aliases=self.max_aliases)
         parts = partitions_of(forms.column("form"), self.n_partitions)
@@ -205,7 +219,7 @@ class LinkForms(OfRun, PerUnit[Rows, Rows | Counts]):
 
     def start(self) -> None:
         """Begin with empty sums."""
-        self._counts = Sums(("entity", "form", "is_alias"))
+        self._counts = Sums(("entity", "form", "is_alias", "langs"))
 
     def process(self, rows: Rows) -> None:
         """Add rows to the sums."""

@@ -36,10 +36,12 @@ class ReadVocabForms(ReadUnits[pa.Table]):
     """
 
     shards: Sequence[InputFile]
+    space: str = ""
+    """The space of the names that entities get, if they have several names."""
 
     def read(self, unit: Unit) -> Iterator[pa.Table]:  # noqa: ARG002 - it has no input of its own
         """Read all shards."""
-        yield read_meanings(file.check() for file in self.shards)
+        yield read_meanings((file.check() for file in self.shards), space=self.space)
 
 
 class ReadFormLines(ReadUnits[pa.Table]):

@@ -16,7 +16,13 @@ def test_a_partition_is_read_from_all_shards_whatever_its_batches(tmp_path, monk
         parts = rng.choice([2, 3, 5, 6, 11], size=40)  # most have several batches, some have none
         names = pa.array([f"wiki:{number}-{n}" for n in range(40)])
         text = pa.array(["form"] * 40)
-        columns = {"entity": names, "form": text, "origin": text, "count": pa.array([1] * 40)}
+        columns = {
+            "entity": names,
+            "form": text,
+            "origin": text,
+            "lang": text,
+            "count": pa.array([1] * 40),
+        }
         with ShardWriter(tmp_path / f"{number}.arrow", SCHEMAS["entity_counts"]) as writer:
             for batch in counts.by_partition(pa.table(columns), parts, schema="entity_counts"):
                 writer.write_batch(batch)

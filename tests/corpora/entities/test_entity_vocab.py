@@ -235,7 +235,7 @@ def test_wrong_table_of_equivalents_is_an_error(tmp_path, text, message):
 
 def counts_as_on_disk(entities: list[str]) -> pa.Table:
     """Make rows as an intermediate shard has them: by its schema, no column holds nulls."""
-    names = dict.fromkeys(("entity", "form", "origin"), entities)
+    names = dict.fromkeys(("entity", "form", "origin", "lang"), entities)
     zeros, ones = [0] * len(entities), [1] * len(entities)
     return pa.table({"part": zeros, **names, "count": ones}, SCHEMAS["entity_counts"].columns)
 
@@ -267,7 +267,7 @@ def test_sums_fold_at_their_true_size():
 
 
 def test_batches_are_of_one_part_each_and_keep_their_order():
-    names = {key: list("abcd") for key in ("entity", "form", "origin")}
+    names = {key: list("abcd") for key in ("entity", "form", "origin", "lang")}
     table = pa.table(names | {"count": [0, 0, 0, 0]})
 
     batches = list(by_partition(table, np.array([1, 0, 1, 0]), schema="entity_counts"))

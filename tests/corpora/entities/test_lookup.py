@@ -13,7 +13,8 @@ from corpora.errors import CorpusError
 def pairs(entities, *forms):
     texts, of, priors = zip(*forms, strict=True)
     priors = np.array(priors, np.float32)
-    return Pairs(pa.array(entities), pa.array(texts), np.array(of), priors)
+    names = pa.array(entities)
+    return Pairs(names, names, pa.array(texts), np.array(of), priors)
 
 
 @pytest.fixture

@@ -97,6 +97,7 @@ def count_naively(documents, min_count, max_size):
                     "count": n,
                     "prior": np.float32(n / linked[form]),
                     "link_probability": np.float32(linked[form] / (linked[form] + places[form])),
+                    "langs": None,
                 }
                 for (of, form), n in sorted(
                     Counter(links).items(), key=lambda item: (-item[1], item[0][1])
@@ -104,7 +105,7 @@ def count_naively(documents, min_count, max_size):
                 if of == entity and form
             ],
             "retired": False,
-            **dict.fromkeys(("ids", "type", "description")),
+            **dict.fromkeys(("names", "ids", "type", "description")),
         }
         for id, entity in enumerate(kept, len(SPECIAL))
     ]
