@@ -407,7 +407,7 @@ def test_library_gives_names_the_entities_that_the_linker_ranks_first(linker, tm
 def test_a_vocabulary_brings_candidates_with_their_priors(tmp_path):
     entities, forms = pa.array(["w:Ulm", "w:Ulm (Texas)"]), pa.array(["Ulm", "Ulm"])
     priors = np.array([0.9, 0.1], np.float32)
-    write_lookup(tmp_path, [Pairs(entities, forms, np.arange(2), priors)])
+    write_lookup(tmp_path, [Pairs(entities, entities, forms, np.arange(2), priors)])
     knowledge = Knowledge(records(), REGISTER, EntityLookup(tmp_path))
     record = record_of(letter("new", "Aus Ulm.", ("Ulm", None)))
 

@@ -229,7 +229,14 @@ def test_names_in_texts_come_with_entries_of_their_kind(service):
 def write_vocabulary(folder):
     """Write a vocabulary with two cities of one name, and one that is gone."""
     rows = [
-        {"id": n, "entity": entity, "title": entity.partition(":")[2], "page_id": None, "count": count, "counts": []}
+        {
+            "id": n,
+            "entity": entity,
+            "title": entity.partition(":")[2],
+            "page_id": None,
+            "count": count,
+            "counts": [],
+        }
         | {
             "aliases": [
                 {"form": f, "count": 1, "prior": 1.0, "link_probability": 1.0} for f in forms
