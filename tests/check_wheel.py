@@ -152,7 +152,6 @@ SMOKE = {
     "buckets": "import corpora.system.buckets, obstore.store",
     "bioc": "import bioc.biocxml",
     "cas": "import cassis",
-    "docs": "import mkdocs, material",
     "linking": "import rapidfuzz",
     "lora": "import peft",
     "serve": "import fastapi, uvicorn",
@@ -169,7 +168,7 @@ def test_every_extra_is_tried():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     named = {*extras["optional-dependencies"]}
 
-    assert named == {*SMOKE, "pipelines", "dags", "dev"}  # Airflow has an environment of its own
+    assert named == {*SMOKE, "pipelines", "dags"}  # Airflow has an environment of its own
 
 
 @pytest.mark.parametrize("extra", SMOKE)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -68,6 +69,20 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
         (name, text.encode("utf-8", "backslashreplace").decode()) for name, text in report.sections
     ]
     return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was skipped and why, in a line for each reason; also in the file ``$SKIPPED``."""
+    reports = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in reports)
+    lines = [
+        f"skipped {count}: {' '.join(reason.split())}" for reason, count in reasons.most_common()
+    ]
+    for line in lines:
+        terminalreporter.write_line(line)
+    if lines and (file := os.environ.get("SKIPPED")):
+        with Path(file).open("a", encoding="utf-8") as log:
+            log.writelines(f"{line}\n" for line in lines)
 
 
 @pytest.fixture(scope="session")
@@ -150,7 +165,7 @@ def chromium():
     For the tests of one module only: while it runs, its event loop runs, and no other can in this
     thread.
     """
-    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright (extra dev)")
+    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright (group dev)")
     if not CHROMIUM.exists():
         pytest.skip(f"no browser: {CHROMIUM} is not there (apt-get install chromium)")
     with playwright.sync_playwright() as program:
