@@ -4,7 +4,6 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from benchmarks.result_cells import (
     CPU,
@@ -23,38 +22,52 @@ from modeling.tagging_config import DECODERS
 def render(
     name: str, cells: Sequence[Cell], *, sets: Mapping[str, NerSet], records: Mapping[str, Record]
 ) -> Iterator[str]:
-    """Yield the lines of a table: F1 of each set and head, the rest folded, and what is left."""
+    """Yield the lines of a table: F1 of each set and head, what is scored, and what is left."""
     rows: dict[str, list[Cell]] = {}
     for cell in by_set(cells):
         rows.setdefault(cell.row, []).append(cell)
-    done = {row: [records[c.name] for c in own if c.name in records] for row, own in rows.items()}
-    if any(done.values()):
-        every = [record for some in done.values() for record in some]
+    done: dict[Cell, list[Record]] = {}
+    for row in rows.values():
+        if scored := [records[cell.name] for cell in row if cell.name in records]:
+            done[row[0]] = scored
+    if done:
+        every = [record for scored in done.values() for record in scored]
         encoders = {record["encoder"] for record in every}
         gpus = {device_of(record) for record in every} - {CPU}
         yield f"Encoder: {', '.join(sorted(encoders))}. GPU: {', '.join(sorted(gpus)) or 'none'}.\n"
-        found = {rows[row][0]: some for row, some in done.items() if some}
-        if all(cell.size for cell in found):
-            yield from by_size(found)
-        else:
-            yield from by_head(found)
-            yield from measured(found)
-        yield from conditions(rows, done)
-        yield from notes({own[0].set for row, own in rows.items() if done[row]}, sets)
+        yield from by_size(done) if all(cell.size for cell in done) else by_head(done)
+        yield from notes({cell.set for cell in done}, sets)
     if left := sum(cell.name not in records for cell in cells):
         yield f"Not run: {left} of {len(cells)} seeds of a head on a set."
         yield f"`python -m benchmarks.tables {name} --model MODEL --data DATA` runs them."
 
 
 def by_head(done: Mapping[Cell, Sequence[Record]]) -> Iterator[str]:
-    """Yield the lines of a table of F1, with a row for each set and a column for each head."""
+    """Yield the lines of a table of F1: a row for each set, a column for each head, a list.
+
+    The last columns are of the first head and its first seed: interval, F1 of names that no
+    training sentence has, and speed.
+    """
     heads = [head for head in HEADS if any(cell.head == head for cell in done)]
     lines = []
     for name in sets_in_order(list(done)):
-        own = {cell.head: records for cell, records in done.items() if cell.set == name}
-        f1 = (mean_f1(head, own[head]) if head in own else "" for head in heads)
-        lines.append([name, *f1, list_of(next(iter(own.values()))[0])])
-    yield from table_lines(["", *(f"`{head}`" for head in heads), "a list"], lines)
+        scored = {cell.head: records for cell, records in done.items() if cell.set == name}
+        f1 = (mean_f1(head, scored[head]) if head in scored else "" for head in heads)
+        [first, *_] = next(iter(scored.values()))
+        more = details(first) if HEADS[0] in scored else ["", "", ""]
+        lines.append([name, *f1, list_of(first), *more])
+    titles = ["", *(f"`{head}`" for head in heads), "a list"]
+    crf = HEADS[0]
+    yield from table_lines(
+        [*titles, f"`{crf}`: 95 %", f"`{crf}`: new names", f"`{crf}`: sentences a second"], lines
+    )
+
+
+def details(record: Record) -> Iterator[str]:
+    """Yield the interval, the F1 of names that are new with their number, and the speed."""
+    yield "–".join(f"{value:.1f}" for value in record["interval"])
+    yield f"{record['new'][0]:.1f} of {record['new'][1]:,}"
+    yield f"{record['speed']:.0f}" if "speed" in record else ""
 
 
 def mean_f1(head: str, records: Sequence[Record]) -> str:
@@ -65,48 +78,22 @@ def mean_f1(head: str, records: Sequence[Record]) -> str:
 
 
 def by_size(done: Mapping[Cell, Sequence[Record]]) -> Iterator[str]:
-    """Yield the lines of a folded table of learning curves, with a row for each number."""
-    lines = [
-        [head_of(cell), mean_f1(cell.head, some), *interval_and_new(some[0]), list_of(some[0])]
-        for cell, some in done.items()
-    ]
-    yield from folded("All sizes", ["", "F1", "95 %", "new names", "a list"], lines)
-
-
-def measured(done: Mapping[Cell, Sequence[Record]]) -> Iterator[str]:
-    """Yield the lines of a folded table of what else was measured of each set and head.
-
-    All but the minutes are of the first seed that was run.
-    """
-    lines = []
-    for cell, some in done.items():
-        interval, new = interval_and_new(some[0])
-        others = (f"`{name}` {some[0]['f1'][name]:.1f}" for name in DECODERS[cell.head][1:])
-        ece, minutes = f"{some[0]['ece']:.1f}", ", ".join(in_minutes(some))
-        lines.append([head_of(cell), interval, ", ".join(others), new, ece, minutes])
-    titles = ("", "95 %", "other decoders", "new names", "ECE", "minutes")
-    yield from folded("Intervals, decoders, new names, calibration, time", titles, lines)
-
-
-def interval_and_new(record: Record) -> tuple[str, str]:
-    """Format the interval, and the F1 of names that are new, with their number."""
-    new = f"{record['new'][0]:.1f} of {record['new'][1]:,}"
-    return "–".join(f"{value:.1f}" for value in record["interval"]), new
+    """Yield the lines of a table of learning curves, with a column for each number of sentences."""
+    sizes = sorted({cell.size for cell in done})
+    lines: dict[str, dict[int, str]] = {}
+    for cell, records in done.items():
+        name = f"{cell.set}: `{cell.head}`{', with names' if cell.has_names else ''}"
+        lines.setdefault(name, {})[cell.size] = mean_f1(cell.head, records)
+        lines.setdefault(f"{cell.set}: a list", {})[cell.size] = list_of(records[0])
+    yield from table_lines(
+        ["sentences", *(f"{size:,}" for size in sizes)],
+        [[name, *(f1.get(size, "") for size in sizes)] for name, f1 in sorted(lines.items())],
+    )
 
 
 def list_of(record: Record) -> str:
     """Format the F1 of a list of the training names."""
     return f"{record['list']:.1f}"
-
-
-def in_minutes(records: Sequence[Record]) -> Iterator[str]:
-    """Yield the minutes of the processor, and those on a GPU."""
-    on_cpu = [record["minutes"] for record in records if device_of(record) == CPU]
-    on_gpu = [record["minutes"] for record in records if device_of(record) != CPU]
-    if on_cpu:
-        yield f"{sum(on_cpu):.0f}"
-    if on_gpu:
-        yield f"GPU {sum(on_gpu):.1f}"
 
 
 def head_of(cell: Cell) -> str:
@@ -142,73 +129,12 @@ def write_results(text: str, name: str, lines: Sequence[str]) -> str:
     return "\n\n".join([before + begin, "\n".join(lines).strip(), end + after])
 
 
-def conditions(
-    rows: Mapping[str, Sequence[Cell]], done: Mapping[str, Sequence[Record]]
-) -> Iterator[str]:
-    """Yield the lines of two folded tables: noise and speed; scores on other sets.
-
-    Of each row the first record counts that has these figures. Scores on other sets, which say more
-    of the sets than of the heads, are those of the first head.
-    """
-    found = {
-        rows[row][0]: one
-        for row, some in done.items()
-        for one in [record for record in some if "noise" in record][:1]
-    }
-    if not found:
-        return
-    noise = list(dict.fromkeys(percent for one in found.values() for percent in one["noise"]))
-    titles = [f"{percent} % noise" for percent in noise]
-    titles += ["without `deriv`, `part`", "sentences a second"]
-    yield from folded(
-        "Noisy text, and speed",
-        ["", *titles],
-        [
-            [
-                head_of(cell),
-                *(scored(one["noise"][percent]) for percent in noise),
-                scored(one["without"]) if "without" in one else "",
-                f"{one['speed']:.0f}",
-            ]
-            for cell, one in found.items()
-        ],
-    )
-    others = {
-        cell.set: one["others"]
-        for cell, one in found.items()
-        if cell.head == HEADS[0] and "others" in one
-    }
-    names = list(dict.fromkeys(other for own in others.values() for other in own))
-    if names:
-        yield from folded(
-            "Persons, places and organizations of other sets",
-            ["trained on; tested on", *names],
-            [
-                [name, *(scored(own[other]) if other in own else "" for other in names)]
-                for name, own in others.items()
-            ],
-        )
-
-
 def table_lines(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     yield f"| {' | '.join(titles)} |"
     yield f"| --- |{' ---: |' * (len(titles) - 1)}"
     for row in rows:
         yield f"| {' | '.join(row)} |"
     yield ""
-
-
-def folded(about: str, titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a table that a reader opens."""
-    yield f'<details markdown="1">\n<summary>{about}</summary>\n'
-    yield from table_lines(titles, rows)
-    yield "</details>\n"
-
-
-def scored(one: Mapping[str, Any]) -> str:
-    """Format F1, its interval, and the F1 of a list."""
-    low, high = one["interval"]
-    return f"**{one['f1']:.1f}** ({low:.1f}–{high:.1f}; {one['list']:.1f})"
 
 
 def differences(

@@ -59,9 +59,8 @@ def test_a_row_has_the_mean_of_its_seeds_and_what_was_not_run_is_counted():
 
     text = "\n".join(result_tables.render("x", cells, sets=sets, records=records))
 
-    assert "| s | **82.0** ± 2.8 (2) | 42.0 |" in text
+    assert "| s | **82.0** ± 2.8 (2) | 42.0 | 70.1–90.2 | 61.2 of 40 |  |" in text
     assert "4 epochs. Published: P: `crf` 87.8.\n" in text
-    assert "| s: `crf` | 70.1–90.2 | `free` 80.0, `fix` 80.5 | 61.2 of 40 | 3.0 | 13 |\n" in text
     assert text.startswith("Encoder: e5. GPU: none.")
     assert text.endswith(
         "Not run: 2 of 4 seeds of a head on a set.\n"
@@ -69,67 +68,38 @@ def test_a_row_has_the_mean_of_its_seeds_and_what_was_not_run_is_counted():
     )
 
 
-def test_a_learning_curve_has_a_row_for_each_number_of_sentences():
-    cells = [Cell("s", "crf", 1, 50), Cell("s", "crf", 1, 50, has_names=True)]
+def test_a_learning_curve_has_a_column_for_each_number_of_sentences():
+    cells = [Cell("s", "crf", 1, size, has_names=names) for size in (50, 300) for names in (0, 1)]
     sets = {"s": NerSet("s", "f", (), 4, "the dev part")}
     records = {cell.name: record(cell.name, 80) for cell in cells}
 
-    text = "\n".join(result_tables.render("x", cells, sets=sets, records=records))
+    lines = list(result_tables.render("x", cells, sets=sets, records=records))
 
-    assert "| s: `crf`, 50 sentences | **80.0** (1) | 70.1–90.2 | 61.2 of 40 | 42.0 |\n" in text
-    assert "| s: `crf`, 50 sentences, with names | **80.0** (1) |" in text
-    assert "Not run" not in text
+    assert lines[1:6] == [
+        "| sentences | 50 | 300 |",
+        "| --- | ---: | ---: |",
+        "| s: `crf` | **80.0** (1) | **80.0** (1) |",
+        "| s: `crf`, with names | **80.0** (1) | **80.0** (1) |",
+        "| s: a list | 42.0 | 42.0 |",
+    ]
 
 
-def test_a_set_is_a_row_and_all_else_is_folded():
+def test_a_set_is_a_row_with_details_of_the_first_head():
     cells = [Cell("s", "crf", 1), Cell("s", "cse", 1), Cell("s", "span", 1), Cell("t", "cse", 1)]
     sets = {name: NerSet(name, "f", (), 4, "the dev part") for name in ("s", "t")}
-    names = ("s-crf-seed1", "s-cse-seed1", "t-cse-seed1")
+    records = {name: record(name, 80) for name in ("s-cse-seed1", "t-cse-seed1")}
+    records["s-crf-seed1"] = record("s-crf-seed1", 84, device="X100", speed=31.4)
 
-    lines = list(
-        result_tables.render("x", cells, sets=sets, records={n: record(n, 80) for n in names})
+    lines = list(result_tables.render("x", cells, sets=sets, records=records))
+
+    assert lines[0] == "Encoder: e5. GPU: X100.\n"
+    assert lines[1].endswith(
+        "| a list | `crf`: 95 % | `crf`: new names | `crf`: sentences a second |"
     )
-
-    assert lines[1:5] == [
-        "|  | `crf` | `cse` | a list |",
-        "| --- | ---: | ---: | ---: |",
-        "| s | **80.0** (1) | **80.0** (1) | 42.0 |",
-        "| t |  | **80.0** (1) | 42.0 |",
+    assert lines[3:5] == [
+        "| s | **84.0** (1) | **80.0** (1) | 42.0 | 70.1–90.2 | 61.2 of 40 | 31 |",
+        "| t |  | **80.0** (1) | 42.0 |  |  |  |",
     ]
-    assert lines[6].startswith("<details")
-
-
-def test_minutes_of_a_gpu_are_not_added_to_those_of_a_processor():
-    cells = [Cell("s", "crf", seed) for seed in (1, 2, 3)]
-    sets = {"s": NerSet("s", "f", (), 4, "the dev part")}
-    records = {"s-crf-seed1": record("s-crf-seed1", 80)}
-    for n in (2, 3):
-        records[f"s-crf-seed{n}"] = record(f"s-crf-seed{n}", 84, device="X100") | {"minutes": 0.8}
-
-    text = "\n".join(result_tables.render("x", cells, sets=sets, records=records))
-
-    assert "Encoder: e5. GPU: X100." in text
-    assert "| 3.0 | 6, GPU 1.6 |" in text
-
-
-def test_noise_speed_and_other_sets_stand_below_for_rows_that_have_them():
-    cells = [Cell("s", "crf", 1), Cell("s", "cse", 1), Cell("t", "crf", 1)]
-    sets = {name: NerSet(name, "f", (), 4, "the dev part") for name in ("s", "t")}
-    one = {"f1": 61.23, "interval": [55.0, 67.0], "list": 40.0, "names": 9}
-    more = {"speed": 31.4, "noise": {"5": one, "10": one}, "others": {"s": one, "t": one}}
-    records = {
-        "s-crf-seed1": record("s-crf-seed1", 80, **more),
-        "s-cse-seed1": record("s-cse-seed1", 80, **more),
-        "t-crf-seed1": record("t-crf-seed1", 80),
-    }
-
-    text = "\n".join(result_tables.render("x", cells, sets=sets, records=records))
-
-    shown = "**61.2** (55.0–67.0; 40.0)"
-    assert f"| s: `crf` | {shown} | {shown} |  | 31 |" in text
-    assert f"on | s | t |\n| --- | ---: | ---: |\n| s | {shown} | {shown} |\n\n" in text
-    assert text.count("<details") == text.count("</details>") == 3
-    assert text.count("t: `crf`") == 1
 
 
 def test_other_settings_come_before_those_of_a_cell_and_need_records_of_their_own(
