@@ -88,7 +88,15 @@ def test_commands_have_the_options_that_are_shown(page):
     assert not wrong
 
 
-OTHERS = {"--add-opens", "--add-exports", "--ff-only", "--runner"}  # of Java, git and Beam
+OTHERS = {
+    "--add-opens",
+    "--add-exports",
+    "--ff-only",
+    "--runner",
+    "--editable",
+    "--config-settings",
+}
+"""Of Java, git, Beam and pip."""
 OPTION = re.compile(r"(?<=`)--[a-z][a-z0-9_-]+(?=[^`\n]*`)")
 
 
