@@ -89,14 +89,9 @@ def test_commands_have_the_options_that_are_shown(page):
 
 
 OTHERS = {
-    "--add-opens",
-    "--add-exports",
-    "--ff-only",
-    "--runner",
-    "--editable",
-    "--config-settings",
+    *("--add-opens", "--add-exports", "--ff-only", "--runner"),  # of Java, git, Beam
+    *("--config-settings", "--editable", "--user"),  # of pip, Docker
 }
-"""Of Java, git, Beam and pip."""
 OPTION = re.compile(r"(?<=`)--[a-z][a-z0-9_-]+(?=[^`\n]*`)")
 
 
