@@ -370,9 +370,14 @@ class TrainingConfig(Config):
     micro_batch_size: int = 32
     """The number of examples that a device processes at once."""
     seed: int = 1
-    precision: Literal["float32", "bfloat16"] = "float32"
-    """The type of autocast; weights stay float32."""
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    """The type of autocast; weights stay float32. ``float16``, with a scaled loss, is for GPUs
+    without bfloat16 (before Ampere)."""
+    recompute: bool = False
+    """Whether layers are computed again in the backward pass instead of keeping what is inside
+    them: a third more time, and the memory of activations of one layer."""
     compile: bool = False
+    """Whether ``torch.compile`` compiles the model, which takes minutes at the start."""
     deterministic: bool = False
     """Whether a GPU uses only kernels that always give the same bits, which are slower. On a CPU,
     all kernels do."""

@@ -144,9 +144,14 @@ class FinetuningConfig(Config):
     """The number of steps after which training ends, whatever the epochs; 0: no such limit."""
     batch_size: int = 16
     """The number of sentences of a step."""
+    micro_batch_size: int = 0
+    """The number of sentences that are processed at once; 0: all of a step."""
     evaluate_batch_size: int = 32
     seed: int = 1
-    precision: Literal["float32", "bfloat16"] = "float32"
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    """The type of autocast; weights stay float32. ``float16`` scales the loss."""
+    recompute: bool = False
+    """Whether layers are computed again in the backward pass, which saves memory."""
     choose: Literal["best", "last"] = "best"
     """The epoch that is kept: the one with the best strict F1 on dev, or the last one."""
     patience: int = 0

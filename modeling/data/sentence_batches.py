@@ -260,6 +260,7 @@ class SentenceBatches:
     Args:
         collator: makes the batches.
         batch_size: sentences of a step; the last step of an epoch may have fewer.
+        micro_batch_size: sentences of a micro-batch; 0: all of a step.
         seed: the seed of the permutations.
         samples: sentences of an epoch; 0: all.
     """
@@ -271,8 +272,10 @@ class SentenceBatches:
         batch_size: int,
         seed: int,
         samples: int = 0,
+        micro_batch_size: int = 0,
     ) -> None:
         self.collator, self.batch_size, self.seed = collator, batch_size, seed
+        self.micro_batch_size = micro_batch_size or batch_size
         if not len(collator):
             raise ConfigError("No sentence to learn from: the training set is empty.")
         self.samples = samples or len(collator)
@@ -285,11 +288,12 @@ class SentenceBatches:
         laps, places = np.divmod(np.arange(self.samples) + epoch * self.samples, n)
         return permuted(places, n, key_of(self.seed, Stream.SHUFFLE, laps))
 
-    def epoch(self, epoch: int, first: int = 0) -> Iterator[SentenceBatch]:
-        """Yield the batches of an epoch (from 0), from step ``first`` (from 0) on."""
+    def epoch(self, epoch: int, first: int = 0) -> Iterator[list[SentenceBatch]]:
+        """Yield the micro-batches of each step of an epoch (from 0), from step ``first`` on."""
         numbers = self.numbers(epoch)
         for start in range(first * self.batch_size, len(numbers), self.batch_size):
-            yield self.collator(numbers[start : start + self.batch_size])
+            own, size = numbers[start : start + self.batch_size], self.micro_batch_size
+            yield [self.collator(own[at : at + size]) for at in range(0, len(own), size)]
 
 
 class NumberedBatch(NamedTuple):

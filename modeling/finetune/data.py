@@ -284,6 +284,7 @@ class TrialData:
         return SentenceBatches(
             self._collator("train", self._of_train, self.expected),
             batch_size=training.batch_size,
+            micro_batch_size=training.micro_batch_size,
             seed=training.seed,
             samples=training.samples,
         )
@@ -293,8 +294,8 @@ class TrialData:
         """The number of training steps in an epoch."""
         return self._batches.steps_per_epoch
 
-    def epoch(self, number: int, left: int) -> Iterator[SentenceBatch]:
-        """Iterate over the batches of an epoch (counted from 0), at most ``left`` of them."""
+    def epoch(self, number: int, left: int) -> Iterator[list[SentenceBatch]]:
+        """Iterate over the micro-batches of the steps of an epoch (from 0), at most ``left``."""
         return islice(self._batches.epoch(number), left)
 
     @cached_property
@@ -327,7 +328,8 @@ class TrialData:
             encoded = self._batches.collator.encoded
             n_spans = sum(
                 len(batch.spans.starts)
-                for batch in self.epoch(0, self.steps_per_epoch)
+                for step in self.epoch(0, self.steps_per_epoch)
+                for batch in step
                 if batch.spans
             )
             counts["O"] = max(n_spans * len(encoded) // self._batches.samples - counts.total(), 1)

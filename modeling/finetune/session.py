@@ -164,6 +164,7 @@ class _Session(Core):
             tagger = replace(tagger, encoder=replace(encoder, n_subwords=len(subwords)))
         torch.manual_seed(training.seed)
         self.model = TaggingModel.from_config(tagger, class_weights=self.data.class_weights())
+        self.model.encoder.encoder.recomputes = training.recompute
         self.progress = _Progress()
 
     def run(self) -> None:
@@ -189,6 +190,7 @@ class _Session(Core):
             self.config.optimizer,
             frozen=frozen(self.model, self.config),
             lr_ratios=lr_ratios(self.model, self.config, is_head_new=self.begun is None),
+            precision=self.config.training.precision,
         )
         if checkpoint is not None:
             self._resume(checkpoint)
@@ -223,12 +225,11 @@ class _Session(Core):
     def _train_epoch(self) -> None:
         progress, window = self.progress, Window()
         left = self._n_steps - progress.step
-        batches = ([batch] for batch in self.data.epoch(progress.epoch, left))
         config = self.config
         schedule = Schedule(learning_rates(config.schedule, config.optimizer.lr, self._n_steps))
         steps = train(
             self.model,
-            batches,  # type: ignore[arg-type]  # a SentenceBatch has what the loop reads
+            self.data.epoch(progress.epoch, left),  # type: ignore[arg-type]  # has what is read
             self.optimizer,
             schedule=schedule,
             weights=_WEIGHTS,

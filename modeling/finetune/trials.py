@@ -22,6 +22,7 @@ _LEAST: Final = {
     "training.samples": 0,
     "training.max_steps": 0,
     "training.batch_size": 1,
+    "training.micro_batch_size": 0,
     "training.evaluate_batch_size": 1,
     "training.patience": 0,
     "training.train_size": 0,

@@ -137,18 +137,33 @@ class EncoderLayer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """A stack of layers, and a last norm if one is given."""
+    """A stack of layers, and a last norm if one is given.
+
+    If ``recomputes`` is set, training keeps only the input of each layer, and computes the layer
+    again in the backward pass (gradient checkpointing; Chen et al. 2016).
+    """
 
     def __init__(self, layers: Iterable[nn.Module], *, norm: nn.Module | None = None) -> None:
         super().__init__()
+        self.recomputes = False
         self.layers = nn.ModuleList(layers)
         self.norm = norm
 
     def forward(self, x: Tensor, rows: Rows) -> Tensor:
         """Apply all layers and the last norm: (R, D) -> (R, D)."""
         for layer in self.layers:
-            x = layer(x, rows)
+            x = self._recomputed(layer, x, rows) if self._is_recomputing else layer(x, rows)
         return self.normed(x)
+
+    @property
+    def _is_recomputing(self) -> bool:
+        return self.recomputes and self.training and torch.is_grad_enabled()
+
+    def _recomputed(self, layer: nn.Module, x: Tensor, rows: Rows) -> Tensor:
+        from torch.utils.checkpoint import checkpoint  # noqa: PLC0415 - is rarely needed
+
+        made: Tensor = checkpoint(layer, x, rows, use_reentrant=False)
+        return made
 
     def normed(self, x: Tensor) -> Tensor:
         """Apply the last norm, if there is one."""

@@ -135,13 +135,14 @@ class Conditions:
     world: World
     seed: int = 1
     precision: str = "float32"
-    """``float32``, or ``bfloat16`` for autocast."""
+    """``float32``, or ``bfloat16`` or ``float16`` for autocast."""
     termination: Termination = field(default_factory=Termination)
 
     def autocast(self) -> AbstractContextManager[object]:
         """Return a context in which models compute in ``precision``."""
+        is_mixed, type = self.precision != "float32", getattr(torch, self.precision)
         return torch.autocast(
-            self.world.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"
+            self.world.device.type, type if is_mixed else torch.bfloat16, enabled=is_mixed
         )
 
 
@@ -159,7 +160,8 @@ def train(
 
     ``model(batch)`` returns summed losses by objective. Raises ``DivergedError`` if a loss or a
     gradient is not finite: on the CPU at once, before the weights are updated; on a GPU, whose
-    results are not waited for, one step later, or when the numbers of the step are read.
+    results are not waited for, one step later, or when the numbers of the step are read. A step
+    whose gradients overflow in float16 does not update the weights, and its norm counts as 0.
     """
     before: Step | None = None
     waits = conditions.world.device.type == "cpu"
@@ -181,6 +183,8 @@ def train(
             before.check()
         lr = schedule.lr(number)
         norm = optimizer.gradients.norm()
+        is_left_out = optimizer.loss_scale.overflows(norm)
+        norm = torch.zeros_like(norm) if is_left_out else norm
         reading = _Reading(torch.cat([totals, norm.double()[None]]))
         step = Step(
             number=number,
@@ -193,7 +197,8 @@ def train(
         )
         if waits:
             step.check()
-        optimizer.step(lr, norm)
+        if not is_left_out:
+            optimizer.step(lr, norm)
         if waits and number % _TRIM_EVERY == 0:
             _return_memory()
         yield step
@@ -231,15 +236,18 @@ def _gradients(
     totals = world.sum(_counts(micro_batches, names, conditions))
     scale = (weights / totals[:-2].clamp(min=1)).float()
     optimizer.gradients.flat.zero_()
+    loss_scale = optimizer.loss_scale.value
     rows = []
     for batch in micro_batches:
         with conditions.autocast():
             losses = model(batch.to(world.device))
         row = torch.stack([losses.get(name, scale.new_zeros(())) for name in names])
         if row.requires_grad:
-            (row * scale).sum().backward()  # type: ignore[no-untyped-call]
+            ((row * scale).sum() * loss_scale).backward()  # type: ignore[no-untyped-call]
         rows.append(row.detach())
     world.sum(optimizer.gradients.flat)
+    if loss_scale != 1:
+        optimizer.gradients.flat.div_(loss_scale)
     sums = torch.stack(rows) if rows else scale.new_zeros((0, len(names)))
     return sums, torch.cat([world.sum(sums.double().sum(dim=0)), totals])
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from modeling.config import OptimizerConfig
+from modeling.training.loss_scale import LossScale
 
 _NORMS = (nn.LayerNorm, nn.RMSNorm, nn.GroupNorm)
 
@@ -64,13 +65,14 @@ class Optimizer:
         *,
         frozen: Collection[str] = (),
         lr_ratios: Mapping[str, float] | None = None,
+        precision: str = "float32",
     ) -> None:
         """Take all parameters of the model; ``frozen`` ones, by name, are fixed until ``unlock``.
 
         ``lr_ratios``: by name, the multiple of the learning rate that a parameter has; the others
-        have 1. Raises ``ValueError`` for unknown names.
+        have 1. ``precision``: the type of autocast. Raises ``ValueError`` for unknown names.
         """
-        self.config = config
+        self.config, self.loss_scale = config, LossScale.of(precision)
         self.names = dict(model.named_parameters())  # a shared parameter has one name
         self._lr_ratios = dict(lr_ratios or {})
         unknown = {*frozen, *self._lr_ratios} - self.names.keys()
@@ -144,18 +146,19 @@ class Optimizer:
                 }
 
     def state(self) -> dict[str, Tensor]:
-        """Return AdamW's state of each parameter, as ``NAME.exp_avg`` and the like."""
+        """Return AdamW's state of each parameter, as ``NAME.exp_avg``; and the scale of losses."""
         return {
             f"{name}.{key}": value
             for name, parameter in self.names.items()
             for key, value in self.adam.state.get(parameter, {}).items()
-        }
+        } | self.loss_scale.state()
 
     def load_state(self, tensors: dict[str, Tensor]) -> None:
         """Load the tensors that ``state`` returned.
 
         Without bias correction, the step count becomes infinite, whatever it was.
         """
+        self.loss_scale.load(tensors)
         numbers = {parameter: n for n, parameter in enumerate(self._in_order())}
         state: dict[int, dict[str, Tensor]] = {}
         for key, tensor in tensors.items():

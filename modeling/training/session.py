@@ -134,6 +134,7 @@ class Session(Core):
             torch.use_deterministic_algorithms(config.training.deterministic)
         torch.manual_seed(config.training.seed)
         self.model = PretrainingModel.from_config(config)
+        self.model.encoder.encoder.recomputes = config.training.recompute
         self.progress, self.clock = _Progress(), Clock()
         self.peak = peak_flops(self.world.device, config.training.precision)
         self.distances: Distances
@@ -248,7 +249,10 @@ class Session(Core):
                 "training.frozen: all weights are transferred, so that none could be trained. "
                 "--set training.frozen=0 optimizer.unlocked_lr=null."
             )
-        self.optimizer = Optimizer(self.model, self.config.optimizer, frozen=frozen)
+        precision = self.config.training.precision
+        self.optimizer = Optimizer(
+            self.model, self.config.optimizer, frozen=frozen, precision=precision
+        )
         start = load_tensors(self.folder.start, torch.device("cpu")) if is_first else {}
         self.distances = Distances(start, progress.transferred)  # memory-mapped
         self.recorder = Recorder(self.folder, self.display, after=after, is_silent=not is_first)

@@ -32,7 +32,7 @@ def collator(lengths, *, length=20):
 
 
 def ids(batches):
-    return [batch.ids for batch in batches]
+    return [tuple(id for micro_batch in step for id in micro_batch.ids) for step in batches]
 
 
 @given(LENGTHS, st.integers(1, 9), st.integers(0, 5))
@@ -53,6 +53,8 @@ def test_an_epoch_goes_on_at_any_step(lengths, first, epoch):
     whole = ids(SentenceBatches(made, batch_size=4, seed=7).epoch(epoch))
 
     assert ids(SentenceBatches(made, batch_size=4, seed=7).epoch(epoch, first)) == whole[first:]
+    parts = SentenceBatches(made, batch_size=4, micro_batch_size=3, seed=7)
+    assert ids(parts.epoch(epoch)) == whole
 
 
 def test_epochs_and_seeds_have_orders_of_their_own():

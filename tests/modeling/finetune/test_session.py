@@ -59,6 +59,19 @@ def test_words_are_tagged_by_an_encoder_that_reads_entities(tmp_path, ner, bases
     assert score(tmp_path / "run", ner) > 0.95
 
 
+def test_layers_that_are_computed_again_and_micro_batches_learn_the_same(
+    tmp_path, ner, bases, finetune
+):
+    base, still = bases / "plain", ["head.dropout=0.0", "training.max_steps=3"]
+    saving = ["training.recompute=true", "training.micro_batch_size=5"]
+    assert finetune(tmp_path / "whole", ner, base, epochs=1, settings=still) == 0
+    assert finetune(tmp_path / "parts", ner, base, epochs=1, settings=[*still, *saving]) == 0
+
+    parts = weights(tmp_path / "parts")
+    for name, whole in weights(tmp_path / "whole").items():
+        torch.testing.assert_close(parts[name], whole, rtol=1e-3, atol=1e-4)
+
+
 def test_a_killed_run_goes_on_to_the_same_bits(tmp_path, ner, bases, finetune, monkeypatch):
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     settings = ["optimizer.ema=0.9"]

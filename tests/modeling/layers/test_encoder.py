@@ -19,6 +19,19 @@ def make_layer(oracle, norm, dropout=0.0):
     ).double()
 
 
+def test_layers_that_are_computed_again_have_the_same_gradients(oracle):
+    rows = oracle.make_rows([[1] * 6, [1] * 4])
+    encoder = Encoder([make_layer(oracle, "post", dropout=0.3) for _ in range(2)])
+    gradients = []
+    for encoder.recomputes in (False, True):
+        encoder.zero_grad()
+        torch.manual_seed(3)
+        encoder(oracle.make_input(rows), rows).square().sum().backward()
+        gradients.append([parameter.grad.clone() for parameter in encoder.parameters()])
+
+    assert all(map(torch.equal, *gradients))
+
+
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_layer_is_that_of_torch(oracle, norm):
     rows = oracle.make_rows([[1] * 6, [1] * 6])

@@ -15,8 +15,9 @@ CONDITIONS = Conditions(World(), seed=5)
 
 
 def run(model, batches, *, config=None, frozen=(), schedule=CONSTANT, **settings):
-    optimizer = Optimizer(model, config or OptimizerConfig(), frozen=frozen)
     settings = {"weights": WEIGHTS, "conditions": CONDITIONS} | settings
+    precision = settings["conditions"].precision
+    optimizer = Optimizer(model, config or OptimizerConfig(), frozen=frozen, precision=precision)
     return list(train(model, batches, optimizer, schedule=schedule, **settings))
 
 
@@ -184,15 +185,47 @@ def test_chance_depends_on_seed_and_step_alone(toy, batch):
     assert first[0].loss == second[0].loss
 
 
-def test_bfloat16_computes_in_bfloat16_and_keeps_weights_in_float32(toy, batch):
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_half_precision_keeps_weights_in_float32(toy, batch, precision):
     model = toy()
     seen = []
     model.inner.register_forward_hook(lambda *args: seen.append(args[2].dtype))
 
-    run(model, steps_of(batch, 1), conditions=Conditions(World(), precision="bfloat16"))
+    run(model, steps_of(batch, 1), conditions=Conditions(World(), precision=precision))
 
-    assert set(seen) == {torch.bfloat16}
+    assert set(seen) == {getattr(torch, precision)}
     assert {p.dtype for p in model.parameters()} == {torch.float32}
+
+
+def test_a_step_whose_gradients_overflow_in_float16_is_left_out_and_the_scale_halved(toy, batch):
+    model, conditions = toy(dropout=0.0), Conditions(World(), precision="float16")
+    optimizer, start = Optimizer(model, OptimizerConfig(), precision="float16"), weights(model)
+    optimizer.loss_scale.value = 2.0**40
+    seen = []
+    for step in train(
+        model,
+        steps_of(batch, 40),
+        optimizer,
+        schedule=CONSTANT,
+        weights=WEIGHTS,
+        conditions=conditions,
+    ):
+        is_same = all(weights(model)[name].equal(start[name]) for name in start)
+        seen.append((step.gradient_norm == 0, is_same))
+
+    n_left_out = seen.index((False, False))
+    assert seen[:n_left_out] == [(True, True)] * n_left_out
+    assert optimizer.loss_scale.value == 2.0 ** (40 - n_left_out)
+    assert 0 < n_left_out < 40
+
+
+def test_gradients_in_float16_are_those_in_float32(toy, batch):
+    norms = [
+        run(toy(dropout=0.0), steps_of(batch, 1), conditions=Conditions(World(), precision=type))
+        for type in ("float32", "float16")
+    ]
+
+    assert norms[1][0].gradient_norm == pytest.approx(norms[0][0].gradient_norm, rel=1e-2)
 
 
 def test_freed_memory_is_returned_every_fifty_steps(toy, batch, monkeypatch):

@@ -97,18 +97,20 @@ def test_the_average_follows_the_weights(toy):
 
 def test_state_survives_saving(toy):
     one, other = toy(), toy()
-    first = Optimizer(one, OptimizerConfig(), frozen={"inner.weight"})
+    first = Optimizer(one, OptimizerConfig(), frozen={"inner.weight"}, precision="float16")
+    first.loss_scale.value = 8.0
     give_gradients(first)
     step(first)
     other.load_state_dict(one.state_dict())
 
-    second = Optimizer(other, OptimizerConfig(), frozen={"inner.weight"})
+    second = Optimizer(other, OptimizerConfig(), frozen={"inner.weight"}, precision="float16")
     second.load_state({name: tensor.clone() for name, tensor in first.state().items()})
     for optimizer in (first, second):
         optimizer.unlock()
         give_gradients(optimizer, seed=3)
         step(optimizer)
 
+    assert second.loss_scale == first.loss_scale
     for ours, theirs in zip(one.parameters(), other.parameters(), strict=True):
         assert ours.equal(theirs)
 
