@@ -12,12 +12,16 @@ the run with exit status 130 or 143; a second Ctrl-C ends it at once.
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from corpora.system.arguments import Summary, option, say
-from modeling.command import Termination, as_json, check_given, start
+from modeling.command import Termination, as_json, check_given, show, start
+
+if TYPE_CHECKING:
+    from modeling.config import PretrainConfig
 
 _RESUMES = " from the last checkpoint, or, without one, at the first step"
 
@@ -58,6 +62,11 @@ class Options:
         help="resume the run in --output even if settings, examples, --init-from or the number "
         "of processes differ",
     )
+    estimate: bool = option(
+        default=False,
+        help="print the memory and the hours that the run would take, and train nothing; with "
+        "--examples, steps are timed on this machine",
+    )
     list: bool = option(default=False, help="print all recipes")
     json: bool = as_json()
 
@@ -80,7 +89,8 @@ def _pretrain(options: Options) -> Summary | None:
     if options.list:
         say(RECIPES.listing())
         return Summary({"recipes": RECIPES.about})
-    check_given(options, "recipe", "examples", "output")
+    needed = () if options.estimate else ("examples", "output")
+    check_given(options, "recipe", *needed)
     chosen = RECIPES.recipe(options.recipe)
     config = chosen.override(options.set)
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # for training.deterministic
@@ -96,6 +106,8 @@ def _pretrain(options: Options) -> Summary | None:
     if base is not None:
         encoder = with_settings_of(chosen.encoder, base)
         config = replace(chosen, encoder=encoder).override(options.set)
+    if options.estimate:
+        return show(_estimated(options, config))
     job = Job(
         recipe=options.recipe,
         config=config,
@@ -114,6 +126,15 @@ def _pretrain(options: Options) -> Summary | None:
             return None
     measured = {str(line["kind"]): line for line in read_metrics(job.output / "metrics.jsonl")}
     return Summary({"output": str(job.output), "model": str(final), "last": measured})
+
+
+def _estimated(options: Options, config: "PretrainConfig") -> Iterator[str | Summary]:
+    from modeling.training.estimate import estimate, lines_of  # noqa: PLC0415 - loads torch
+    from modeling.training.sources import open_sources  # noqa: PLC0415
+
+    values = estimate(config, open_sources(options.examples) if options.examples else None)
+    yield from lines_of(values, config)
+    yield Summary(values)
 
 
 if __name__ == "__main__":

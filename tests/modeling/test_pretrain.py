@@ -83,6 +83,19 @@ def test_a_command_trains_and_ends_by_saying_what_it_made(examples, tmp_path, ca
     assert f"python -m modeling.report {output}" in said
 
 
+def test_an_estimate_says_what_a_run_takes_and_makes_nothing(examples, tmp_path, capsys):
+    assert main(["neiss", "--estimate"]) == 0
+    of_paper = capsys.readouterr().out
+    assert main(["bert_small", "--examples", str(examples), "--estimate", "--json"]) == 0
+    here = json.loads(capsys.readouterr().out)
+
+    assert "parameters   49,689,648\n" in of_paper
+    assert "NVIDIA H200  10.3 hours in bfloat16 (computed" in of_paper
+    assert here["bytes_of_weights_and_optimizer"] == 16 * here["parameters"]
+    assert here["hours_here"] > 0
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_base_brings_its_sizes(examples, tmp_path, capsys):
     short = ["--set", "training.max_steps=1", "data.n_workers=0"]
     command = ["bert_small", "--examples", str(examples), "--output"]
