@@ -25,14 +25,11 @@ GROUPS: Mapping[str, Sequence[str]] = {
     ),
     "Editions": ("editions", "registers", "enriching", "workbench"),
     "Corpora": ("wikipedia", "news", "text", "entities", "lexicon", "datasets", "sharing"),
-    "Taggers": ("ner", "tagging", "results", "linking", "serving", "spacy", "exporting"),
+    "Taggers": ("ner", "tagging", "linking", "serving", "spacy", "exporting"),
     "Encoders": ("tokenizers", "examples", "pretraining", "chinese"),
     "Operations": ("refresh", "forgetting", "airflow", "scale", "security-policy"),
-    "Reference": ("reference-commands", "reference-library"),
-    "Developers": (
-        *("pipelines", "contributing", "benchmarks", "size", "linking-tried", "security"),
-        *("roadmap", "changelog"),
-    ),
+    "Reference": ("reference-commands", "reference-library", "results", "benchmarks"),
+    "Developers": ("pipelines", "contributing", "security", "roadmap", "changelog"),
 }
 TOP = {
     "README.md": "index.md",
