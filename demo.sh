@@ -16,6 +16,8 @@ onoma vocab --input build/demo-wiki/documents --output build/demo-vocab
 onoma augment --input build/demo-wiki/documents --forms build/demo-vocab --policy gated --output build/demo-augmented
 for dataset in wiki vocab augmented; do onoma verify build/demo-$dataset; done
 onoma show build/demo-wiki/documents --limit 1
+onoma wikipedia --input tests/data/wikipedia/kleinwiki-NS0-20261101-ENTERPRISE-HTML.ndjson --output build/demo-html
+onoma show build/demo-html/documents --limit 1
 cat build/demo-wiki/report.md
 
 # 3. A tiny encoder of words and entities. Next: docs/pretraining.md, onoma pretrain --list

@@ -3,6 +3,7 @@ r"""Download a dump of a wiki: the files of the newest complete run, with checke
     python -m corpora.wikipedia.download dawiki --output dumps --contact you@example.org
     python -m corpora.wikipedia.download dewiki --output dumps --contact you@example.org \
         --date 20261101 --mirror https://ftp.acc.umu.se/mirror/wikimedia.org/dumps
+    python -m corpora.wikipedia.download dawiki --html --output dumps --contact you@example.org
 
 A download that breaks off or is killed is resumed by the same command. A file gets its name when
 its size and SHA-1 are those of the run. ``WIKI-DATE.lock.json``, written last, lists the files with
@@ -33,6 +34,7 @@ from corpora.wikipedia.dump_status import (
     Part,
     find_dates,
     lock_path,
+    read_listing,
     read_lock,
     read_status,
     write_lock,
@@ -43,6 +45,9 @@ if TYPE_CHECKING:
 
 MIRROR = "https://dumps.wikimedia.org"
 JOBS = ("articlesmultistreamdump",)
+NAMESPACES = ("NS0",)
+HTML_RUNS = "other/enterprise_html/runs"
+"""The folder of a mirror with the runs of rendered pages, of all wikis together."""
 EXCLUDE = ("*-multistream-index*",)
 LATEST = "latest-complete"
 MAX_CONNECTIONS = 2
@@ -72,11 +77,15 @@ class Order:
         help="date of the oldest run that is wanted, such as that of the last download",
     )
     mirror: str = option(MIRROR, metavar="URL", help=f"address of the server (default: {MIRROR})")
+    html: bool = option(
+        default=False, help="fetch the rendered pages of Wikimedia Enterprise, not the wikitext"
+    )
     jobs: tuple[str, ...] = option(
-        JOBS,
+        (),
         nargs="+",
         metavar="JOB",
-        help=f"jobs of the run whose files are fetched (default: {' '.join(JOBS)})",
+        help=f"jobs of the run whose files are fetched; with --html, namespaces (default: "
+        f"{' '.join(JOBS)}; with --html {' '.join(NAMESPACES)})",
     )
     exclude: tuple[str, ...] = option(
         EXCLUDE,
@@ -112,6 +121,21 @@ class Order:
             raise UsageError(f"--connections: 1 to {MAX_CONNECTIONS}; servers allow no more.")
 
     @property
+    def chosen(self) -> tuple[str, ...]:
+        """The jobs whose files are fetched."""
+        return self.jobs or (NAMESPACES if self.html else JOBS)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The patterns of files that are left out; rendered pages have none."""
+        return () if self.html else self.exclude
+
+    @property
+    def runs(self) -> str:
+        """The address of the folder that holds the runs."""
+        return f"{self.root}/{HTML_RUNS if self.html else self.wiki}"
+
+    @property
     def root(self) -> str:
         """The mirror, without a slash at the end."""
         return self.mirror.rstrip("/")
@@ -127,7 +151,7 @@ def download(order: Order, client: "Client") -> tuple[Path, DumpRun]:
     order.output.mkdir(parents=True, exist_ok=True)
     with _hold(order.output):
         lock = lock_path(order.output, wiki=order.wiki, date=order.date)
-        held = read_lock(lock, jobs=order.jobs, exclude=order.exclude)
+        held = read_lock(lock, jobs=order.chosen, exclude=order.left_out)
         if held and len(_sha256_of_whole(held, order.output)) == len(held.parts):
             return lock, held
         run = choose_run(order, client)
@@ -150,7 +174,7 @@ def choose_run(order: Order, client: "Client") -> DumpRun:
         return _read_run(order, order.date, client)
     from corpora.wikipedia.fetching import MissingError
 
-    url = f"{order.root}/{order.wiki}/"
+    url = f"{order.runs}/"
     try:
         dates = find_dates(client.read(url).decode("utf-8", "replace"))
     except MissingError:
@@ -170,28 +194,34 @@ def choose_run(order: Order, client: "Client") -> DumpRun:
             client.say(f"passed over: {error}")
     found = f"none of {', '.join(dates)}" if dates else "no run at all"
     raise NotCompleteError(
-        f"{url}: {found} is complete with {', '.join(order.jobs)}. Wait for one, choose another "
+        f"{url}: {found} is complete with {', '.join(order.chosen)}. Wait for one, choose another "
         "--mirror, or other --jobs."
     )
 
 
 def _read_run(order: Order, date: str, client: "Client") -> DumpRun:
-    data = client.read(f"{order.root}/{order.wiki}/{date}/dumpstatus.json")
+    wiki, folder = order.wiki, f"{order.runs}/{date}"
+    if order.html:
+        listing = client.read(f"{folder}/").decode("utf-8", "replace")
+        return read_listing(
+            listing, wiki, date, folder=folder, jobs=order.chosen, size_of=client.size
+        )
+    data = client.read(f"{folder}/dumpstatus.json")
     return read_status(
-        data, order.wiki, date, mirror=order.root, jobs=order.jobs, exclude=order.exclude
+        data, wiki, date, mirror=order.root, jobs=order.chosen, exclude=order.left_out
     )
 
 
 def _sha256_of_whole(run: DumpRun, folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of each part in the folder with the size and the SHA-1 of the run."""
-    from corpora.wikipedia.fetching import hashes_of
+    """Return the SHA-256 of each part that is whole in the folder, as the run describes it."""
+    from corpora.wikipedia.fetching import hashes_of, what_is_wrong
 
     found = {}
     for part in run.parts:
         path = folder / part.name
         if path.is_file() and path.stat().st_size == part.size:
             sha1, sha256 = hashes_of(path)
-            if sha1 == part.sha1:
+            if not what_is_wrong(part, path, sha1):
                 found[part.name] = sha256
     return found
 
@@ -218,7 +248,7 @@ def _come_before(run: DumpRun, parts: Sequence[Part], folder: Path) -> int:
     from corpora.wikipedia.fetching import partial_path
 
     ours = {partial_path(folder, part) for part in parts}
-    for path in folder.glob(f".{run.wiki}-{run.date}-*.partial"):
+    for path in folder.glob(f".{run.wiki}-*{run.date}-*.partial"):
         if path not in ours:
             path.unlink()
     return sum(path.stat().st_size for path in ours if path.exists())

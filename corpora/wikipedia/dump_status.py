@@ -7,7 +7,7 @@ a run were fetched, from where, and with which hashes.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -21,6 +21,8 @@ _DATE = re.compile(r"""href=["']?(?:[^"'<>\s]*/)?(\d{8})/?["'\s>]""", re.IGNOREC
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _MAX_BYTES = 2**63 - 1  # no file on any disk is larger
 _SHA1 = re.compile(r"[0-9a-f]{40}")
+Sizes = Callable[[str], int]
+"""A function that asks a server for the size of a file."""
 
 
 class NotCompleteError(CorpusError):
@@ -37,6 +39,8 @@ class Part:
     size: int
     """The size in bytes."""
     sha1: str
+    """Empty for a file of rendered pages, for which servers promise no hash: it is whole if it has
+    the size, and its archive ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,22 @@ def read_status(
     updated = {job: str(known[job].get("updated", "")) for job in jobs}
     ordered = tuple(kept[name] for name in sorted(kept))
     return DumpRun(wiki, date, updated, ordered, tuple(sorted(excluded)))
+
+
+def read_listing(
+    listing: str, wiki: str, date: str, *, folder: str, jobs: Sequence[str], size_of: Sizes
+) -> DumpRun:
+    """Read the listing of a run of rendered pages; ``jobs`` are namespaces: ``NS0``.
+
+    Raises ``NotCompleteError`` where a namespace of the wiki is not there.
+    """
+    parts = []
+    for job in jobs:
+        name = f"{wiki}-{job}-{date}-ENTERPRISE-HTML.json.tar.gz"
+        if name not in listing:
+            raise NotCompleteError(f"{folder}/: has no {name}.")
+        parts.append(Part(name, job, f"{folder}/{name}", size_of(f"{folder}/{name}"), ""))
+    return DumpRun(wiki, date, dict.fromkeys(jobs, ""), tuple(parts), ())
 
 
 def _matching(names: Iterable[str], patterns: Sequence[str]) -> set[str]:

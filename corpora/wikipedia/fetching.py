@@ -4,12 +4,14 @@ The bytes received so far lie in a ``PartialFile``, from which a download resume
 A file gets its name once it has the size and the SHA-1 that were promised.
 """
 
+import gzip
 import hashlib
 import os
 import platform
 import re
 import time
 import urllib.request
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.client import HTTPException, HTTPResponse, InvalidURL
@@ -69,6 +71,22 @@ class _TryAgainError(Exception):
 def user_agent(contact: str) -> str:
     """Return the User-Agent that Wikimedia asks for: this program, its contact, the library."""
     return f"Onoma/{version('onoma')} ({contact}) Python-urllib/{platform.python_version()}"
+
+
+def what_is_wrong(part: Part, path: Path, sha1: str) -> str:
+    """Say how a file of the right size differs from what was promised; empty if it does not.
+
+    A file of which no hash is promised must be in gzip, and end as its own checksum says.
+    """
+    if part.sha1:
+        return f"has the SHA-1 {sha1}, but {part.sha1} was promised" if sha1 != part.sha1 else ""
+    try:
+        with gzip.open(path) as file:
+            while file.read(_CHUNK_BYTES):
+                pass
+    except (OSError, EOFError, zlib.error) as error:
+        return f"is no whole archive ({error})"
+    return ""
 
 
 def hashes_of(path: Path) -> tuple[str, str]:
@@ -172,6 +190,17 @@ class Client:
             raise _TryAgainError(f"ended after {len(data):,} of {length:,} bytes")
         return data
 
+    def size(self, url: str) -> int:
+        """Ask for the size of a file; raises ``MissingError`` or ``DownloadError``."""
+
+        def ask() -> int:
+            with self._open(url, method="HEAD") as response:
+                return int(response.headers.get("Content-Length") or 0)
+
+        if size := self._retrying(url, ask):
+            return size
+        raise DownloadError(f"{url}: the server does not tell its size. Choose another --mirror.")
+
     def fetch(self, part: Part, folder: Path) -> str:
         """Download a part to ``folder/NAME``, or resume its download; returns its SHA-256.
 
@@ -182,10 +211,10 @@ class Client:
         with PartialFile(path) as partial:
             for n_wrong in range(1, _WRONG_HASHES + 1):
                 self._retrying(part.url, lambda: self._go_on(part, partial))
-                if (found := partial.sha1.hexdigest()) == part.sha1:
+                if not (wrong := what_is_wrong(part, path, partial.sha1.hexdigest())):
                     break
                 partial.restart()
-                why = f"{part.url}: has the SHA-1 {found}, but {part.sha1} was promised"
+                why = f"{part.url}: {wrong}"
                 if n_wrong == _WRONG_HASHES:
                     path.unlink()
                     raise WrongHashError(
@@ -239,7 +268,7 @@ class Client:
             length = int(found[2]) - begin if found[2] != "*" else length
         if length not in {None, part.size - begin}:
             size = (length or 0) + begin
-            raise _TryAgainError(f"has {size:,} bytes, but dumpstatus.json says {part.size:,}")
+            raise _TryAgainError(f"has {size:,} bytes, but {part.size:,} were promised")
 
     def _retrying(self, url: str, once: Callable[[], T]) -> T:
         """Retry an action until it succeeds or has failed too often in a row.
@@ -265,10 +294,10 @@ class Client:
             (self.sleep or self.stop.wait)(seconds)
             self._check_stop()
 
-    def _open(self, url: str, first: int = 0) -> HTTPResponse:
+    def _open(self, url: str, first: int = 0, *, method: str = "GET") -> HTTPResponse:
         self._check_stop()
         headers = self._headers | ({"Range": f"bytes={first}-"} if first else {})
-        request = urllib.request.Request(url, headers=headers)  # noqa: S310 - see opener
+        request = urllib.request.Request(url, headers=headers, method=method)  # noqa: S310 - see opener
         try:
             opened: HTTPResponse = self._opener.open(request, timeout=TIMEOUT_S)
             return opened
@@ -300,7 +329,7 @@ class Client:
 
 def partial_path(folder: Path, part: Part) -> Path:
     """Return the path of an incomplete part: hidden, and different for different content."""
-    return folder / f".{part.name}.{part.sha1[:16]}.partial"
+    return folder / f".{part.name}.{part.sha1[:16] or part.size}.partial"
 
 
 def _refused(url: str, error: HTTPError) -> Exception:

@@ -6,6 +6,7 @@ What cannot be fixed by trying again ends the task at once.
 
 import json
 import logging
+import re
 import shutil
 import subprocess
 import sys
@@ -179,9 +180,10 @@ class Job:
                 (lock.parent / Path(file["name"]).name).unlink(missing_ok=True)
             lock.unlink()
         for lock in locks[-1:]:
-            for partial in folder.glob(f".{wiki}-????????-*.partial"):
-                name_and_date = lock.name.removesuffix(".lock.json")
-                if partial.name[1 : 1 + len(name_and_date)] < name_and_date:
+            last = lock.name.removesuffix(".lock.json").removeprefix(f"{wiki}-")
+            for partial in folder.glob(f".{wiki}-*.partial"):
+                date = re.search(r"-(\d{8})-", partial.name)
+                if date and date[1] < last:
                     partial.unlink()
 
     def remove_pins(self, wiki: str) -> None:

@@ -54,7 +54,7 @@ def date_of_dump(documents: Path, wiki: str) -> str:
     file = documents / "documents" / "dataset.json"
     plan = json.loads(file.read_text(encoding="utf-8"))["plan"] if file.is_file() else {}
     names = [str(one["name"]) for one in plan.get("inputs", ())]
-    dates = [re.match(rf"{re.escape(wiki)}-(\d{{8}})-", name) for name in names]
+    dates = [re.match(rf"{re.escape(wiki)}-(?:NS\d+-)?(\d{{8}})-", name) for name in names]
     return max((date[1] for date in dates if date), default="")
 
 

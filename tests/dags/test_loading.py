@@ -296,7 +296,9 @@ def told(make_airflow, tmp_path_factory):
     for version in ("20261108", "20261207"):
         (store / "dawiki" / version).mkdir(parents=True)
         (store / "dawiki" / version / "run.json").touch()
-    inputs = [{"name": f"dawiki-20261101-part{number}.xml.bz2"} for number in (1, 2)]
+    inputs = [
+        {"name": f"dawiki-NS{number}-20261101-ENTERPRISE-HTML.json.tar.gz"} for number in (0, 1)
+    ]
     (store / "dawiki" / "20261108" / "documents").mkdir()
     (store / "dawiki" / "20261108" / "documents" / "dataset.json").write_text(
         json.dumps({"plan": {"inputs": inputs}})
@@ -310,8 +312,8 @@ def told(make_airflow, tmp_path_factory):
         (folder / "work" / "pins" / f"dawiki-{version}.json").write_text('{"date": "20260901"}')
     (folder / "work" / "dumps").mkdir()
     (folder / "work" / "dumps" / "dawiki-20261101.lock.json").write_text('{"files": []}')
-    for date in ("20261001", "20261101", "20261201"):
-        (folder / "work" / "dumps" / f".dawiki-{date}-pages.xml.bz2.0123.partial").touch()
+    for name in ("20261001-pages.xml.bz2", "20261101-pages", "20261201-pages", "NS0-20261001-E"):
+        (folder / "work" / "dumps" / f".dawiki-{name}.0123.partial").touch()
     airflow = make_airflow(settings)
     process = airflow.start("-c", TASKS.format(dags=str(DAGS), folder=str(folder)))
     assert process.wait() == 0, (airflow.home / "output.log").read_text()[-3000:]
@@ -352,8 +354,8 @@ def test_notes_of_runs_that_left_nothing_are_removed(told):
 
 def test_what_has_come_of_a_dump_that_was_given_up_for_a_newer_one_is_removed(told):
     assert told["dumps"] == [
-        ".dawiki-20261101-pages.xml.bz2.0123.partial",
-        ".dawiki-20261201-pages.xml.bz2.0123.partial",
+        ".dawiki-20261101-pages.0123.partial",
+        ".dawiki-20261201-pages.0123.partial",
         "dawiki-20261101.lock.json",
     ]
 

@@ -11,6 +11,7 @@ from libzim.writer import Creator, Hint, Item, StringProvider
 
 from corpora.datasets.shards import open_dataset, read_batches
 from corpora.wikipedia.ledger import links_add_up
+from corpora.wikipedia.reuse import TAKEN
 from pipelines import wikipedia_to_documents
 from pipelines.wikipedia_to_documents import main
 
@@ -103,10 +104,16 @@ def test_ranges_containers_and_tars_give_the_same_documents(tmp_path, monkeypatc
         assert describe(tmp_path / name)["accounting"]["read"] == 6
 
 
-def test_unchanged_records_are_taken_over(tmp_path):
-    assert run(tmp_path / "old") == 0
-    assert run(tmp_path / "new", "--reuse", tmp_path / "old") == 0
+def test_unchanged_records_are_taken_over_whatever_else_the_next_dump_says_of_them(tmp_path):
+    later = tmp_path / "kleinwiki-NS0-20261201-ENTERPRISE-HTML.ndjson"
+    records = map(json.loads, SAMPLE.read_text("utf-8").splitlines())
+    counts = {"watchers_count": 7, "event": {"date_published": "2026-12-01T00:00:00Z"}}
+    later.write_text("".join(f"{json.dumps(record | counts)}\n" for record in records))
 
+    assert run(tmp_path / "old") == 0
+    assert run(tmp_path / "new", "--reuse", tmp_path / "old", input=later) == 0
+
+    assert json.loads((tmp_path / "new" / "run.json").read_text())["reused"][TAKEN] == 3
     assert describe(tmp_path / "new")["accounting"] == describe(tmp_path / "old")["accounting"]
     assert documents_of(tmp_path / "new") == documents_of(tmp_path / "old")
 

@@ -18,7 +18,7 @@ from corpora.runs.record_errors import read_record
 from corpora.system.parsing import ParseError, parse_json
 from corpora.wikipedia.chunks import Chunk, Damage
 from corpora.wikipedia.pages import HTML, Page, PageError, excerpt, reject, reject_damage
-from corpora.wikipedia.segments import Edge, Segment
+from corpora.wikipedia.segments import Edge, Segment, hash_of
 from corpora.wikipedia.siteinfo import SiteInfo, site_of
 
 if TYPE_CHECKING:
@@ -163,7 +163,17 @@ def _record(
 def _page(segment: Segment, data: bytes, form: str, *, name: str) -> Page:
     """Read a page; ``name`` is that of the file, for a page that does not say its title."""
     page = page_of_html(data, name=name) if form == "html" else page_of_record(data)
-    return replace(page, position=segment.position, hash=segment.hash)
+    return replace(page, position=segment.position, hash=_hash_of(page))
+
+
+def _hash_of(page: Page) -> str:
+    """Return the hash of what is read of a page.
+
+    Records also hold what differs in each dump: counts, scores, the time when they were written.
+    """
+    parts = (page.id, page.title, page.namespace, page.revision, page.timestamp, page.redirect)
+    more = (page.item, page.license, page.is_other_revision, page.text)
+    return hash_of("\0".join(map(str, (*parts, *more))).encode("utf-8", "surrogatepass"))
 
 
 def page_of_record(data: bytes) -> Page:

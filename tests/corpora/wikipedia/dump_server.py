@@ -66,6 +66,18 @@ class DumpServer:
         links = "".join(f'<a href="{name}/">{name}/</a>\n' for name in ["..", *dates, "latest"])
         self.files[f"/{wiki}/"] = f"<html><body><pre>{links}</pre></body></html>".encode()
 
+    def add_html_run(self, wiki, date, data, *, namespace="NS0"):
+        """Put rendered pages of a wiki there, and the listings of their run and of all runs."""
+        runs = "/other/enterprise_html/runs"
+        name = f"{wiki}-{namespace}-{date}-ENTERPRISE-HTML.json.tar.gz"
+        self.files[f"{runs}/{date}/{name}"] = data
+        for folder in (runs, f"{runs}/{date}"):
+            inside = (path.removeprefix(f"{folder}/") for path in self.files)
+            inside = {path.partition("/")[0] for path in inside if not path.startswith("/")}
+            links = "".join(f'<a href="{each}">{each}</a>\n' for each in sorted(inside - {""}))
+            self.files[f"{folder}/"] = f"<pre>{links}</pre>".encode()
+        return name
+
     def asked_for(self, name):
         """Return the Range headers of the requests for a file, in order."""
         return [range_ for path, range_ in self.asked if path.endswith(name)]
@@ -89,6 +101,12 @@ def _handler(server):
             finally:
                 with server.lock:
                     server.n_open -= 1
+
+        def do_HEAD(self):
+            data = server.files.get(self.path)
+            self.send_response(200 if data is not None else 404)
+            self.send_header("Content-Length", str(len(data or b"")))
+            self.end_headers()
 
         def _answer(self, fault):
             data = server.files.get(self.path)

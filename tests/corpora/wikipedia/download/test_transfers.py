@@ -65,7 +65,7 @@ def test_wrong_bytes_again_are_an_error_and_nothing_of_them_stays(server, fetch,
 def test_another_size_than_promised_is_an_error(server, fetch, tmp_path):
     server.files[PATH] = DATA + b"more"
 
-    with pytest.raises(DownloadError, match=r"has 300,004 bytes, but dumpstatus.json says 300,000"):
+    with pytest.raises(DownloadError, match=r"has 300,004 bytes, but 300,000 were promised"):
         fetch()
 
     assert not any(name.startswith("klwiki") for name in names(tmp_path))
