@@ -19,7 +19,15 @@ from corpora.system.command_names import as_typed, commands_named
 
 ROOT = Path(__file__).resolve().parent.parent
 GROUPS: Mapping[str, Sequence[str]] = {
-    "Start": ("index", "overview", "commands", "projects", "library"),
+    "Start": (
+        "index",
+        "overview",
+        "comparison",
+        "commands",
+        "projects",
+        "library",
+        "troubleshooting",
+    ),
     "Tutorials": tuple(
         f"tutorials/{name}" for name in ("edition", "wikipedia", "novel", "news", "model")
     ),
@@ -29,7 +37,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Encoders": ("tokenizers", "examples", "pretraining", "chinese"),
     "Operations": ("refresh", "forgetting", "airflow", "scale", "security-policy"),
     "Reference": ("reference-commands", "reference-library", "results", "benchmarks"),
-    "Developers": ("pipelines", "contributing", "security", "roadmap", "changelog"),
+    "Developers": ("rooms", "contributing", "pipelines", "security", "roadmap", "changelog"),
 }
 TOP = {
     "README.md": "index.md",

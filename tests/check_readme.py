@@ -131,6 +131,17 @@ def test_a_new_project_does_all_its_steps_with_the_sample_alone(place_of, kind):
     assert f"mine/{kind}: all steps are done" in said
 
 
+def test_python_of_the_front_page_runs_after_its_commands(place_of):
+    [program] = re.findall(
+        r"^```py\n(.*?)^```$", PAGES["front"].read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
+
+    printed = run(f"python - <<'END'\n{program}END\n", place_of("front"))
+
+    assert printed.startswith("Jena place letters:o1\n")
+    assert "label='place'" in printed
+
+
 def test_front_page_takes_names_out_again_to_the_same_bytes(place_of):
     original = place_of("front") / "build" / "original" / "09.xml"
 
