@@ -12,13 +12,15 @@ WEIGHTS_FILE: Final = "model.safetensors"
 ONNX_FILE: Final = "model.onnx"
 """The file that replaces the weights, in the folder of a tagger exported to ONNX."""
 HeadKind = Literal["softmax", "cse", "crf", "crf_ner", "span"]
-DecoderName = Literal["free", "fix", "viterbi", "cse", "cse_published", "greedy", "schedule"]
+DecoderName = Literal[
+    "free", "fix", "viterbi", "cse", "cse_published", "greedy", "schedule", "nest"
+]
 DECODERS: Final[dict[str, tuple[DecoderName, ...]]] = {
     "softmax": ("viterbi", "free", "fix"),
     "cse": ("viterbi", "cse", "cse_published", "free", "fix"),
     "crf": ("viterbi", "free", "fix"),
     "crf_ner": ("viterbi", "free", "fix"),
-    "span": ("schedule", "greedy"),
+    "span": ("schedule", "greedy", "nest"),
 }
 """The decoders that go with each kind of head; the first is the default."""
 
@@ -44,7 +46,8 @@ class HeadConfig(Config):
     """``free``: the best tags, valid or not; ``fix``: these, repaired by the Entity-Fix rule
     (section 4.3); ``viterbi``: the best valid tags; ``cse``: section 4.1, ``cse_published``:
     without our two changes; ``greedy``: spans by probability;
-    ``schedule``: the best disjoint spans. None: the default of ``DECODERS``."""
+    ``schedule``: the best disjoint spans; ``nest``: spans by probability that may stand inside
+    others, but cross none. None: the default of ``DECODERS``."""
     pooling: Literal["first", "mean", "max"] = "first"
     """The state of a word: that of its first subword, or the mean or the maximum of all."""
     dropout: float = 0.0

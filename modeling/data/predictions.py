@@ -16,7 +16,16 @@ class PredictedSpan(TokenSpan):
 
 
 Prediction = tuple[PredictedSpan, ...]
-"""The spans of a sentence, disjoint and in order."""
+"""The spans of a sentence, by start, the longer first; disjoint, unless the decoder is ``nest``."""
+
+
+def outermost(spans: Prediction) -> Prediction:
+    """Select the spans that are not inside another; all, where spans are disjoint."""
+    kept: list[PredictedSpan] = []
+    for span in spans:
+        if not kept or span.start >= kept[-1].end:
+            kept.append(span)
+    return tuple(kept)
 
 
 class Found(NamedTuple):

@@ -191,6 +191,10 @@ class SentenceCollator:
         self.encoded, self.tagset, self.features = encoded, tagset, features
         self.with_words, self.max_span_subwords = with_words, max_span_subwords
         self._tags = None if tagset is None else small(tagset.encode_all(encoded.sentences))
+        self._inner = None
+        if tagset is not None and any(one.inner_tags for one in encoded.sentences):
+            inner = (tagset.encode(one.inner_tags or one.tags) for one in encoded.sentences)
+            self._inner = small(np.concatenate(list(inner)))
         self._entities = None if entities is None else entities.of_subwords(encoded)
 
     def __len__(self) -> int:
@@ -207,6 +211,9 @@ class SentenceCollator:
         sizes = np.minimum(encoded.word_ends[words], chosen.ends[chosen.word_windows]) - starts
         tags = None if self._tags is None else wide(self._tags[words])
         features = None if self.features is None else self.features.rows(words)
+        levels = () if tags is None else (tags,)
+        if self._inner is not None:
+            levels = (wide(self._inner[words]), *levels)
         most = self.max_span_subwords
         return SentenceBatch(
             ids=tuple(names),
@@ -218,7 +225,7 @@ class SentenceCollator:
             features=None if features is None else torch.from_numpy(features),
             tags=None if tags is None else torch.from_numpy(tags),
             expected=self.expected.take(words, chosen.numbers) if self.expected else None,
-            spans=_candidates(chosen, max_subwords=most, tags=tags) if most else None,
+            spans=_candidates(chosen, max_subwords=most, levels=levels) if most else None,
         )
 
     def _inputs(self, chosen: ChosenSentences, names: Sequence[str]) -> Batch:
@@ -338,13 +345,16 @@ def first_by_hash(sentences: Sequence[Sentence], n: int) -> Integers:
     return np.sort(order[: n or None])
 
 
-def _candidates(chosen: ChosenSentences, *, max_subwords: int, tags: Integers | None) -> SpanBatch:
+def _candidates(
+    chosen: ChosenSentences, *, max_subwords: int, levels: Sequence[Integers]
+) -> SpanBatch:
     """Make the candidate spans of a batch, ordered by sentence, first word and length.
 
     Args:
         chosen: the sentences.
         max_subwords: of a span that is longer than a word.
-        tags: (W,) gold tags, valid IOB2, to label the candidates: 0, or 1 + the id of the label.
+        levels: (W,) gold tags, valid IOB2, of each level of names, to label the candidates: 0, or
+            1 + the id of the label; the last level wins. None: candidates have no labels.
     """
     encoded, n_words = chosen.encoded, chosen.n_words
     sizes = wide((encoded.word_ends - encoded.word_starts)[chosen.words])
@@ -354,7 +364,7 @@ def _candidates(chosen: ChosenSentences, *, max_subwords: int, tags: Integers | 
     firsts, lasts = np.repeat(words, counts), ranges(words, counts)
     located = chosen.locate(firsts, lasts)
     labels = np.zeros(len(firsts), np.int64)
-    if tags is not None:
+    for tags in levels:
         begins, ends = gold_spans(tags)
         is_short = ends - begins < counts[begins]
         begins, ends = begins[is_short], ends[is_short]
@@ -364,7 +374,7 @@ def _candidates(chosen: ChosenSentences, *, max_subwords: int, tags: Integers | 
     return chosen.span_batch(
         tuple(column[kept] for column in (firsts, lasts, *located)),
         sentences=np.repeat(np.arange(len(n_words)), n_words)[firsts[kept]],
-        labels=None if tags is None else labels[kept],
+        labels=labels[kept] if levels else None,
     )
 
 

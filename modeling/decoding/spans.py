@@ -1,4 +1,4 @@
-"""Decoders of spans: disjoint names from the probabilities of candidate spans.
+"""Decoders of spans: names, disjoint or nested, from the probabilities of candidate spans.
 
 Shapes: S sentences, P candidates, L labels, C = 1 + L classes; class 0 is O, no name.
 """
@@ -22,7 +22,7 @@ def decode_spans(
     spans: SpanBatch,
     n_sentences: int,
     *,
-    decoder: Literal["greedy", "schedule"] | str,
+    decoder: Literal["greedy", "schedule", "nest"] | str,
     labels: Sequence[str],
 ) -> list[Prediction]:
     """Decode candidates, (P, C) -> the spans of each sentence, in order, with their probabilities.
@@ -33,7 +33,8 @@ def decode_spans(
     takes the most probable set: if candidates are independent but for being disjoint, log p(set) is
     Σ log p(O) over all, which is the same for every set, plus Σ (log p(label) − log p(O)) over the
     spans in it; the set with the largest such sum is found by weighted interval scheduling, in
-    O(P log P). Raises ``ValueError`` for any other decoder.
+    O(P log P). ``nest`` takes the most probable first, too, but leaves out only spans that cross
+    one that was taken. Raises ``ValueError`` for any other decoder.
     """
     table = log_probabilities.detach().double().cpu().numpy()
     sentences, starts, ends = (
@@ -56,7 +57,7 @@ def decode_spans(
             labels[classes[span] - 1],
             float(np.exp(min(best[span], 0.0))),
         )
-        for span in chosen[np.lexsort((starts[chosen], sentences[chosen]))].tolist()
+        for span in chosen[np.lexsort((-ends[chosen], starts[chosen], sentences[chosen]))].tolist()
     )
     return by_sentence(rows, n_sentences)
 
@@ -72,6 +73,23 @@ def take_greedily(begins: Indices, ends: Indices, scores: Numbers) -> Indices:
         place = slice(begins[span], ends[span])
         if not is_taken[place].any():
             is_taken[place] = True
+            chosen.append(span)
+    return np.array(chosen, np.int64)
+
+
+def take_nested(begins: Indices, ends: Indices, scores: Numbers) -> Indices:
+    """Select spans of which none cross, the highest score first; then the earlier, the longer.
+
+    Returns their indices, in this order.
+    """
+    chosen: list[int] = []
+    for span in np.lexsort((-ends, begins, -scores)).tolist():
+        begin, end = begins[span], ends[span]
+        first, last = begins[chosen], ends[chosen]
+        crosses = ((first < begin) & (begin < last) & (last < end)) | (
+            (begin < first) & (first < end) & (end < last)
+        )
+        if not crosses.any():
             chosen.append(span)
     return np.array(chosen, np.int64)
 
@@ -101,4 +119,5 @@ def schedule(begins: Indices, ends: Indices, scores: Numbers) -> Indices:
 DECODERS: Final[dict[str, Callable[[Indices, Indices, Numbers], Indices]]] = {
     "greedy": take_greedily,
     "schedule": schedule,
+    "nest": take_nested,
 }

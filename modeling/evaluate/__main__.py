@@ -40,7 +40,7 @@ class Options:
     )
     level: str | None = option(
         None,
-        choices=("outer", "inner"),
+        choices=("outer", "inner", "both"),
         help="names to score, where names stand inside names (default: those that RUN has learned)",
     )
     output: Path | None = option(

@@ -43,8 +43,8 @@ class Finding:
 def align(gold: Sequence[Key], predicted: Sequence[Key]) -> list[tuple[int | None, int | None]]:
     """Pair gold spans with predicted spans that share words; each span is in one pair at most.
 
-    Pairs are chosen greedily: the most words in common first, then the same label, then from left
-    to right. As the spans of a side are disjoint, two spans with the same ends are always paired.
+    Pairs are chosen greedily: the same ends first, then the most words in common, then the same
+    label, then from left to right.
     Returns indices into the two sequences: the pairs, then the unpaired gold spans, then the
     unpaired predicted spans.
     """
@@ -52,10 +52,11 @@ def align(gold: Sequence[Key], predicted: Sequence[Key]) -> list[tuple[int | Non
     for g, (start, end, label) in enumerate(gold):
         for p, (other_start, other_end, other_label) in enumerate(predicted):
             if (shared := min(end, other_end) - max(start, other_start)) > 0:
-                pairs.append((-shared, label != other_label, g, p))
+                is_same = (start, end) == (other_start, other_end)
+                pairs.append((not is_same, -shared, label != other_label, g, p))
     left_gold, left_predicted = (dict.fromkeys(range(len(side))) for side in (gold, predicted))
     found: list[tuple[int | None, int | None]] = []
-    for _, _, g, p in sorted(pairs):
+    for *_, g, p in sorted(pairs):
         if g in left_gold and p in left_predicted:
             del left_gold[g], left_predicted[p]
             found.append((g, p))

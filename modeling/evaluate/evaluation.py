@@ -13,7 +13,7 @@ from corpora.errors import CorpusError
 from corpora.ner.gazetteer import LEVELS
 from corpora.tagging import from_iob2
 from modeling.bootstrap import Unit, Units
-from modeling.data.predictions import Tagged
+from modeling.data.predictions import Tagged, outermost
 from modeling.evaluate.calibration import Calibration, calibrate_spans, calibrate_words
 from modeling.evaluate.errors import Confusion, Finding, Kind, confuse, count_kinds, find_errors
 from modeling.evaluate.records import RunRecord
@@ -307,6 +307,31 @@ def by_mention(tagged: Sequence[Tagged], known: Known) -> list[Part]:
         Part("form not in train", new),
         Part("form in train, whatever its label", both + form_only),
         Part("form not in train with this label", form_only + new),
+        *by_level(tagged),
+    ]
+
+
+def by_level(tagged: Sequence[Tagged]) -> list[Part]:
+    """Split mentions by whether they are inside another; empty if no inner names are scored.
+
+    A name counts as right only at its level. The sum of both levels is the first metric of GermEval
+    2014.
+    """
+    if not any(one.sentence.inner_tags for one in tagged):
+        return []
+    rows = np.zeros((len(tagged), 2, 3), np.int64)
+    for counts, one in zip(rows, tagged, strict=True):
+        gold = from_iob2(one.sentence.tags), from_iob2(one.sentence.inner_tags or ())
+        outer = outermost(one.spans)
+        inner = [span for span in one.spans if span not in outer]
+        for level, (own, predicted) in enumerate(zip(gold, (outer, inner), strict=True)):
+            keys, found = ({(s.start, s.end, s.label) for s in some} for some in (own, predicted))
+            counts[level] = len(keys & found), len(found), len(keys)
+    outer_rows, inner_rows = rows.swapaxes(0, 1)
+    return [
+        Part("outer names", outer_rows),
+        Part("inner names", inner_rows),
+        Part("both levels, each name at its own (GermEval 2014)", outer_rows + inner_rows),
     ]
 
 

@@ -27,7 +27,7 @@ def relabel(tagged: Sequence[Tagged], labels: LabelMap) -> tuple[list[Tagged], C
 
 def relabel_sentence(sentence: Sentence, labels: LabelMap) -> Sentence:
     """Map the labels in the gold tags of a training sentence, as ``relabel`` does."""
-    return replace(sentence, tags=_map_tags(sentence.tags, labels, Counter()))
+    return _with_labels(sentence, labels, Counter())
 
 
 def _relabel(one: Tagged, labels: LabelMap, changes: Changes) -> Tagged:
@@ -38,11 +38,19 @@ def _relabel(one: Tagged, labels: LabelMap, changes: Changes) -> Tagged:
             changes["predicted"][f"{span.label} to {target or 'O'}"] += 1
         if target:
             spans.append(replace(span, label=target))
-    tags = _map_tags(one.sentence.tags, labels, changes["gold"])
     return Tagged(
-        sentence=replace(one.sentence, tags=tags),
+        sentence=_with_labels(one.sentence, labels, changes["gold"]),
         spans=tuple(spans),
         tags=_map_tags(one.tags, labels, Counter()),
+    )
+
+
+def _with_labels(sentence: Sentence, labels: LabelMap, changes: Counter[str]) -> Sentence:
+    inner = sentence.inner_tags
+    return replace(
+        sentence,
+        tags=_map_tags(sentence.tags, labels, changes),
+        inner_tags=None if inner is None else _map_tags(inner, labels, changes),
     )
 
 

@@ -485,6 +485,9 @@ def _describe_seqeval(runs: Runs) -> Iterator[Block]:
     from seqeval.scheme import IOB2  # noqa: PLC0415
 
     for name, run in runs.items():
+        if any(one.sentence.inner_tags for one in run.tagged):
+            yield Text(f"{name or 'run'}: seqeval reads no names inside names.")
+            continue
         gold = [list(one.sentence.tags) for one in run.tagged]
         found = [list(predicted_tags(one)) for one in run.tagged]
         if not any(tag != "O" for tags in (*gold, *found) for tag in tags):

@@ -50,9 +50,9 @@ class Options:
     )
     level: str = option(
         "outer",
-        choices=("outer", "inner"),
-        help="names to learn, where names stand inside names: the outer ones or those inside "
-        "(default: outer)",
+        choices=("outer", "inner", "both"),
+        help="names to learn, where names stand inside names: the outer ones, those inside, or, "
+        "with a recipe of spans, both (default: outer)",
     )
     model: Path = option(
         None,

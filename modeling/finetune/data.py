@@ -5,9 +5,9 @@ Shapes: L labels.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
@@ -55,6 +55,8 @@ from modeling.training.records import DataRecord
 
 OUTER: Final = "outer"
 """The level of names that are not inside other names."""
+BOTH: Final = "both"
+"""Names inside others, too, which a tagger of spans learns together."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +85,12 @@ class NerData:
                 path = outer
         dataset = open_dataset(path, "ner")
         files = [path / shard.name for shard in dataset.shards]
-        tags = "tags" if level == OUTER else "inner_tags"
+        tags = "inner_tags" if level == "inner" else "tags"
         sentences = [s for file in files for s in read_tagged(file, split=split, tags=tags)]
-        if level != OUTER and not sentences:
+        nested = (s for file in files for s in read_tagged(file, split=split, tags="inner_tags"))
+        if level == BOTH:
+            sentences = list(_with_inner(sentences, nested))
+        if level == "inner" and not sentences:
             raise CorpusError(
                 f"{path}: --level {level}: no sentence has inner names. Leave it out."
             )
@@ -99,7 +104,6 @@ class NerData:
         identity: dict[str, object] = {"dataset": sha256_of(path / "dataset.json")}
         if level != OUTER:
             return cls(path, tuple(sentences), identity | {"level": level})
-        nested = (s for file in files for s in read_tagged(file, split=split, tags="inner_tags"))
         n_inner = sum(tag.startswith("B-") for sentence in nested for tag in sentence.tags)
         return cls(path, tuple(sentences), identity, n_inner)
 
@@ -110,7 +114,7 @@ class NerData:
             return ""
         return (
             f"note  {counted(self.n_inner, 'inner name')} of {self.path} are neither learned nor "
-            "scored: for a tagger of them, give --level inner"
+            "scored: give --level both (recipes of spans) or inner"
         )
 
     @property
@@ -211,7 +215,7 @@ class TrialData:
         lessons: Lessons | None,
     ) -> None:
         config, (train, dev) = trial.config, _divide(data, trial)
-        tagset = TagSet.of(sentence.tags for sentence in train).with_labels(labels)
+        tagset = TagSet.of(chain.from_iterable(map(_levels, train))).with_labels(labels)
         self.expected: ExpectedSet | None = None
         """A teacher's probabilities for train; None: there is no teacher."""
         self.n_untagged = 0
@@ -231,7 +235,9 @@ class TrialData:
             tagset=tagset,
         )
         self.dev = dev or None
-        of_dev = Counter(span.label for sentence in dev for span in from_iob2(sentence.tags))
+        of_dev = Counter(
+            span.label for one in dev for tags in _levels(one) for span in from_iob2(tags)
+        )
         self.unknown = {label: n for label, n in of_dev.items() if label not in tagset.labels}
         """The number of names of dev by label, for labels that the tagger lacks."""
         self.gazetteer, self._of_train = look_up_names(config.gazetteer, self.train, tagset)
@@ -384,6 +390,33 @@ def chosen_for_training(sentences: Sequence[Sentence], size: int, *, where: Path
             "sentences. Take a smaller number, or 0 for all."
         )
     return [sentences[number] for number in first_by_hash(sentences, size).tolist()]
+
+
+def _levels(sentence: Sentence) -> Iterator[Sequence[str]]:
+    """Iterate over the tags of the levels of names that are learned."""
+    yield sentence.tags
+    if sentence.inner_tags:
+        yield sentence.inner_tags
+
+
+def _with_inner(outer: Iterable[Sentence], nested: Iterable[Sentence]) -> Iterator[Sentence]:
+    """Add to each sentence the tags of its inner names, all O where none are annotated."""
+    inner = {(sentence.document_id, sentence.id): sentence.tags for sentence in nested}
+    for one in outer:
+        tags = inner.get((one.document_id, one.id), ("O",) * len(one.tokens))
+        yield replace(one, inner_tags=tags)
+
+
+def nesting(trial: Trial) -> Trial:
+    """Return the trial of a tagger of both levels; ``ConfigError`` if its head tags words."""
+    head = trial.config.head
+    if head.kind != "span" or head.decoder not in {None, "nest"}:
+        raise ConfigError(
+            f"--level both: head.kind={head.kind} with head.decoder={head.decoder} finds no names "
+            "inside others. Take a recipe of spans (span, luke), with head.decoder=nest; or train "
+            "two taggers, --level outer and --level inner."
+        )
+    return replace(trial, config=replace(trial.config, head=replace(head, decoder="nest")))
 
 
 def check_sentences(data: NerData, trials: Sequence[Trial]) -> None:

@@ -18,7 +18,14 @@ from corpora.reports import counted
 from corpora.system.writing import appearing, write_json
 from modeling.data.predictions import Tagged
 from modeling.finetune.continuing import Begun
-from modeling.finetune.data import NerData, TrialData, check_sentences, looked_up
+from modeling.finetune.data import (
+    BOTH,
+    NerData,
+    TrialData,
+    check_sentences,
+    looked_up,
+    nesting,
+)
 from modeling.finetune.learning import add_lora, frozen, lr_ratios, merge_lora
 from modeling.finetune.teaching import FILE as TEACHER
 from modeling.finetune.teaching import Lessons, Teacher
@@ -66,6 +73,8 @@ def finetune(
     data = NerData.open(options.ner, level=options.level)
     if data.left_out:
         Display(stream, max_steps=0).say(data.left_out)
+    if options.level == BOTH:
+        trials = [nesting(trial) for trial in trials]
     assert begun or options.model  # noqa: S101 - the command asks for one of them
     base = begun.base if begun else Base.open(options.model)
     check_sentences(data, trials)

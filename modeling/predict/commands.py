@@ -29,7 +29,7 @@ from corpora.tei.edition import edition_path, load_edition
 from corpora.text.detection import detect
 from corpora.text.encodings import decode
 from corpora.text.opening import TextError, read_chunks
-from modeling.data.predictions import Tagged
+from modeling.data.predictions import Tagged, outermost
 from modeling.predict import tei
 
 if TYPE_CHECKING:  # torch is only loaded with a tagger
@@ -213,7 +213,7 @@ def format_tagged(tagged: Iterable[Tagged], form: str) -> Iterator[str]:
     lines: list[str] = []
     for one in tagged:
         words = one.sentence.tokens
-        tags = to_iob2(one.spans, len(words))
+        tags = to_iob2(outermost(one.spans), len(words))
         if form == "conll":
             yield format_conll(replace(one.sentence, tags=tags), is_first=not lines)
         spans = [_values(s, s.probability, " ".join(words[s.start : s.end])) for s in one.spans]

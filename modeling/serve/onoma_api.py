@@ -16,7 +16,7 @@ from corpora.document import Document, Mention, Sentence, TokenSpan
 from corpora.errors import CorpusError
 from corpora.tagging import to_iob2
 from corpora.tei.writer import TeiFile, WriteOptions
-from modeling.data.predictions import Tagged
+from modeling.data.predictions import Tagged, outermost
 from modeling.http.guard import Busy, Refused
 from modeling.predict.tei import mentions_of, model_of
 from modeling.serve.kinds import kind_of
@@ -296,7 +296,7 @@ def _tagged_words(one: Tagged) -> TaggedWords:
         _name(span, " ".join(words[span.start : span.end]), min(span.probability, 1.0))
         for span in one.spans
     ]
-    return TaggedWords(tags=list(to_iob2(one.spans, len(words))), mentions=names)
+    return TaggedWords(tags=list(to_iob2(outermost(one.spans), len(words))), mentions=names)
 
 
 def _name(span: Mention | TokenSpan, text: str, probability: float) -> Name:

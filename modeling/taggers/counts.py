@@ -11,6 +11,7 @@ as for LER: micro over all words, O left out). F1 is 0 where it is 0/0.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from corpora.document import TokenSpan
 from corpora.errors import InvalidDocumentError
 from corpora.tagging import Score, from_iob2, to_iob2
-from modeling.data.predictions import Tagged
+from modeling.data.predictions import Tagged, outermost
 
 Numbers = NDArray[np.int64]
 Reals = NDArray[np.float64]
@@ -63,9 +64,12 @@ def f1_of(counts: NDArray[np.int64] | Reals) -> Reals:
     return np.asarray(2 * counts[..., CORRECT] / np.where(total == 0, 1, total), np.float64)
 
 
-def all_labels(tagged: Iterable[Tagged], labels: Sequence[str]) -> tuple[str, ...]:
+def all_labels(tagged: Sequence[Tagged], labels: Sequence[str]) -> tuple[str, ...]:
     """Return the given labels, then other gold or predicted labels in alphabetical order."""
-    found = {tag[2:] for one in tagged for tag in (*one.sentence.tags, *one.tags) if tag != "O"}
+    read = chain.from_iterable(
+        (*one.sentence.tags, *(one.sentence.inner_tags or ()), *one.tags) for one in tagged
+    )
+    found = {tag[2:] for tag in read if tag != "O"}
     found |= {span.label for one in tagged for span in one.spans}
     return (*dict.fromkeys(labels), *sorted(found.difference(labels)))
 
@@ -93,29 +97,35 @@ def count_words(tagged: Sequence[Tagged], labels: Sequence[str] = ()) -> Counts:
 
 
 def gold_keys(one: Tagged) -> list[Key]:
-    """Return the gold spans of a sentence in their order, read strictly."""
-    return _keys(from_iob2(one.sentence.tags))
+    """Return the gold spans of a sentence in their order, read strictly; outer ones come first.
+
+    If the sentence has inner tags, these are scored, too; a name that both levels have counts once.
+    """
+    spans = [*from_iob2(one.sentence.tags), *from_iob2(one.sentence.inner_tags or ())]
+    return list(dict.fromkeys(_keys(spans)))
 
 
 def predicted_keys(one: Tagged) -> list[Key]:
     """Return the predicted spans of a sentence.
 
-    Raises ``InvalidDocumentError`` unless they are in order, disjoint and inside the sentence.
+    Raises ``InvalidDocumentError`` unless they are in order, disjoint and inside the sentence. If
+    the sentence has inner tags, they may nest.
     """
     end = 0
     for span in one.spans:
-        if span.start < end or span.end > len(one.sentence.tokens):
+        is_inside = span.end <= end and one.sentence.inner_tags is not None
+        if (span.start < end and not is_inside) or span.end > len(one.sentence.tokens):
             raise InvalidDocumentError(
                 f"{one.sentence.id}: the predicted span {span.start}:{span.end} ({span.label}) "
                 f"overlaps the one before or leaves the {len(one.sentence.tokens)} words. Decode "
                 "to disjoint spans, in order."
             )
-        end = span.end
+        end = max(end, span.end)
     return _keys(one.spans)
 
 
 def predicted_tags(one: Tagged) -> Sequence[str]:
-    """Return the tags that were decoded, valid or not, or else the tags of the predicted spans.
+    """Return the tags that were decoded, valid or not, or else those of the outermost spans.
 
     Raises ``InvalidDocumentError`` if the number of tags is not that of the words.
     """
@@ -124,7 +134,7 @@ def predicted_tags(one: Tagged) -> Sequence[str]:
             f"{one.sentence.id}: {len(one.tags)} predicted tags for "
             f"{len(one.sentence.tokens)} words. Decode one tag for each."
         )
-    return one.tags or to_iob2(one.spans, len(one.sentence.tokens))
+    return one.tags or to_iob2(outermost(one.spans), len(one.sentence.tokens))
 
 
 def threshold_for(tagged: Sequence[Tagged], precision: float) -> float | None:

@@ -123,6 +123,24 @@ def test_names_are_disjoint_and_in_order(problem, decoder):
         assert list(prediction) == sorted(prediction, key=lambda span: span.start)
 
 
+@given(problems())
+def test_nested_names_cross_none_and_are_all_that_do_not(problem):
+    spans, table, n_sentences = problem
+
+    found = decode(table, spans, decoder="nest", n_sentences=n_sentences)
+
+    columns = (spans.sentences, spans.starts, spans.ends)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    for row, (sentence, start, end) in zip(table, rows, strict=True):
+        taken = {(span.start, span.end): span.probability for span in found[sentence]}
+        crossed = [taken[a, b] for a, b in taken if a < start < b < end or start < a < end < b]
+        is_name = row[1:].max() > row[0]
+        if (start, end) in taken:
+            assert not crossed
+        elif is_name:
+            assert max(crossed) >= row[1:].exp().max().item() - 1e-6
+
+
 @given(problems(), st.sampled_from(["greedy", "schedule"]))
 def test_a_sentence_alone_is_decoded_as_in_a_batch(problem, decoder):
     spans, table, n_sentences = problem

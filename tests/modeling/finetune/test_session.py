@@ -4,6 +4,7 @@ import json
 import shutil
 from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 import torch
@@ -276,6 +277,28 @@ def test_inner_names_are_counted_and_have_taggers_of_their_own(
     assert Tagger.load(tmp_path / "inner").labels == ("part",)
     report = tmp_path / "inner" / "evaluation" / "nested-test" / "evaluation.json"
     assert json.loads(report.read_text())["scores"]["strict_f1"]["mean"] > 0.9
+
+
+def test_a_tagger_of_spans_finds_names_inside_names(
+    tmp_path, ner, make_ner, bases, finetune, capsys
+):
+    nested = make_ner(tmp_path / "nested", list(with_inner_names(NerData.open(ner).sentences)))
+    base, run = bases / "plain", tmp_path / "run"
+    options = {"epochs": 8, "settings": ["head.span_features=words"], "level": "both"}
+
+    with pytest.raises(SystemExit, match="2"):
+        finetune(tmp_path / "crf", nested, base, "crf_small", level="both")
+    assert "--level both: head.kind=crf" in capsys.readouterr().err
+    assert finetune(run, nested, base, "span_small", **options) == 0
+    assert evaluate([str(run), "--ner", str(nested)]) == 0
+
+    report = json.loads((run / "evaluation/nested-test/evaluation.json").read_text())
+    [measured] = report["runs"].values()
+    parts = {part["name"]: part["score"]["f1"] for part in measured["mentions"]}
+    assert measured["strict"]["micro"]["f1"] > 0.8
+    assert parts["inner names"] > 0.8
+    found = Tagger.load(run)("ich war mit Ida Berg in Ulm.")
+    assert all(a.end <= b.start or b.end <= a.end for a, b in pairwise(found))
 
 
 def test_sentences_without_inner_names_have_no_inner_level(tmp_path, ner, bases, finetune, capsys):
