@@ -357,7 +357,19 @@ class Batches:
         )
         with _signals_blocked():  # workers inherit the blocked signals
             steps = iter(loader)
-        for step in steps:
+        while True:
+            try:
+                step = next(steps)
+            except StopIteration:
+                return
+            except RuntimeError as error:
+                if "DataLoader worker" not in str(error):
+                    raise
+                raise CorpusError(
+                    f"A process that makes batches has ended ({str(error).splitlines()[0]}): it "
+                    "was killed, or had too little memory. The same command resumes from the last "
+                    "checkpoint; --set data.n_workers=0 makes batches in the training process."
+                ) from error
             if isinstance(step, CorpusError):
                 raise step
             yield [batch.map(_as_tensor) for batch in step]

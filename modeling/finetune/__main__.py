@@ -16,6 +16,7 @@ dev is chosen. The same command resumes after the last finished epoch.
 """
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -148,6 +149,11 @@ def _finetune(options: Options) -> Summary:
     if options.list:
         say(RECIPES.listing())
         return Summary({"recipes": RECIPES.about})
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise UsageError(
+            "onoma finetune trains in one process, on one device: start it without torchrun. "
+            "Several seeds or settings can be trained at once, each into its own --output."
+        )
     check_given(options, "recipe", "ner", *([] if options.tagger else ["model"]), "output")
     if not options.teacher and (options.documents or options.sentences):
         raise UsageError("--documents and --sentences are for --teacher.")

@@ -33,6 +33,7 @@ _HARMLESS = (  # settings that do not change the weights
     "config.training.keep",
     "config.training.keep_every",
     "config.training.log_every",
+    "config.training.recompute",
     "config.training.checkpoint_every",
 )
 
@@ -130,6 +131,14 @@ class RunFolder:
                 + "\nNothing is left to train, also with --force. Choose another --output, or a "
                 "larger training.max_steps."
             )
+
+    def describe(self) -> str:
+        """Say what is in the folder, so that processes can compare what they see."""
+        if not self.settings.is_file():
+            return "no run"
+        steps = sorted(path.name for path in self.checkpoints.glob("step-*"))
+        parts = [sha256_of(self.settings)[:8], *steps, *(["final"] if self.final.is_dir() else [])]
+        return f"a run ({', '.join(parts)})"
 
     def read_settings(self) -> Manifest:
         """Read the settings that ``claim`` wrote; ``CorpusError`` if they cannot be read."""

@@ -57,29 +57,38 @@ def pretrain(
     ``DivergedError``. If ``termination`` asks for the end, writes a checkpoint and raises
     ``Terminated``, or, after Ctrl-C, ``KeyboardInterrupt``.
     """
-    sources = open_sources(job.examples)
-    config = complete(job.config, sources)
-    check_job(config, job)
     folder = RunFolder(job.output)
-    settings = settings_of(job, config, sources, world=world)
     with ExitStack() as stack:
-        if world.is_first:
-            stack.enter_context(folder.hold())
-            folder.claim(settings, is_forced=job.is_forced, kind=PretrainConfig)
-        session = Session(
-            config,
-            sources,
-            settings,
-            folder=folder,
-            base=job.init_from,
-            conditions=Conditions(
-                world,
-                seed=config.training.seed,
-                precision=config.training.precision,
-                termination=termination or Termination(),
-            ),
-            display=display,
-        )
+        with world.together():
+            sources = open_sources(job.examples)
+            config = complete(job.config, sources)
+            check_job(config, job)
+            settings = settings_of(job, config, sources, world=world)
+            if world.is_first:
+                stack.enter_context(folder.hold())
+                folder.claim(settings, is_forced=job.is_forced, kind=PretrainConfig)
+            session = Session(
+                config,
+                sources,
+                settings,
+                folder=folder,
+                base=job.init_from,
+                conditions=Conditions(
+                    world,
+                    seed=config.training.seed,
+                    precision=config.training.precision,
+                    termination=termination or Termination(),
+                ),
+                display=display,
+            )
+        seen = world.gather(folder.describe())
+        with world.together():
+            if len(set(seen)) > 1:
+                where = "; ".join(f"rank {rank}: {text}" for rank, text in enumerate(seen))
+                raise CorpusError(
+                    f"--output: the processes see different folders ({where}). Name one that all "
+                    "of them share, with the newest checkpoint in it."
+                )
         return session.run()
 
 
