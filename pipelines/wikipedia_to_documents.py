@@ -170,6 +170,7 @@ def plan(options: Options) -> Plan:
     check_tag(options.lang)
     from corpora.runs.build import BUILD, PIECES
     from corpora.wikipedia.dump import read_pages_of
+    from corpora.wikipedia.html.zim import grouped, with_parts
     from corpora.wikipedia.reuse import find_earlier, place_of_earlier
     from corpora.wikipedia.wikiextractor import check_installed
 
@@ -178,17 +179,19 @@ def plan(options: Options) -> Plan:
     if options.augment == "off":
         refuse(options, "right", "anchors", because="is for --augment article")
     earlier = find_earlier(options.reuse, output=options.output) if options.reuse else None
-    files = describe_files(find_inputs(options.input, exclude=options.exclude))
+    named = with_parts(find_inputs(options.input, exclude=options.exclude))
+    groups = grouped(describe_files(named))
+    files = [file for file, *_ in groups]
     work_directory = options.output / BUILD / PIECES
     dumps = _examine(files, work_directory, allow_truncated=options.allow_truncated)
     tables = _tables(options)
     settings = _settings(options, dumps, file=files[0].name)
-    pairs = list(zip(files, dumps, strict=True))
-    _warn(options, settings, {file.name: dump.site for file, dump in pairs})
-    ranges = ((file, range_.to_json()) for file, dump in pairs for range_ in dump.ranges)
+    pairs = list(zip(groups, dumps, strict=True))
+    _warn(options, settings, {group[0].name: dump.site for group, dump in pairs})
+    ranges = ((group, range_.to_json()) for group, dump in pairs for range_ in dump.ranges)
     units = tuple(
-        Unit(number, (file,), {"work_directory": str(work_directory.absolute())}, part)
-        for number, (file, part) in enumerate(ranges)
+        Unit(number, group, {"work_directory": str(work_directory.absolute())}, part)
+        for number, (group, part) in enumerate(ranges)
     )
 
     read = partial(read_pages_of, max_page_bytes=settings.max_page_bytes)

@@ -47,7 +47,7 @@ _ARCHIVES = {"7z": "7z x", "zip": "unzip"}
 _END_OF_HEAD = re.compile(rb"</siteinfo>|<page[\s/>]")
 _IS_TEMPLATE = f"<ns>{TEMPLATE}</ns>".encode()
 _AGAIN = "Download it again."
-_LAST = {"lines": b"}", "record": b"}", "html": b">"}
+_LAST = {"lines": b"}", "record": b"}", "html": b">", "tar": b">"}
 """The last bytes of a file of rendered pages, by its form."""
 
 
@@ -128,6 +128,7 @@ def examine(
     last = _LAST[form] if form else (b"</mediawiki>" if b"<mediawiki" in head else b"</page>")
     why = _why_incomplete(source, name=name, last=last)
     step = max(1, range_bytes // BZIP2_RATIO) if container == "bzip2" else range_bytes
+    step = source.size if form == "tar" else step
     starts = range(0, source.size, step)
     return Dump(
         site,
@@ -291,7 +292,9 @@ def read_pages_of(
 
     See ``read_pages``. Raises ``InputChangedError`` if the file changed after the plan was made.
     """
-    file = unit.inputs[0]
+    file, *parts = unit.inputs
+    for part in parts:
+        part.check()
     pages = read_pages(
         file.check(),
         Range.from_json(unit.part),

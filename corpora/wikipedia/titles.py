@@ -37,6 +37,10 @@ _QUALIFIER = re.compile(r" ?[(（][^()（）]*[)）]$")
 _DOTTED = frozenset({"az", "kaa", "tr"})
 """The languages in which the capital of ``i`` is ``İ``."""
 _MAX_TITLES = 100_000  # targets in the cache
+_WIKIMEDIA = re.compile(
+    r"(?:https?:)?//([a-z-]+)(?:\.m)?\.(wik(?:ipedia|i(?:books|news|quote|source|versity|voyage)|"
+    r"tionary))\.org/wiki/([^?]+)"
+)
 _PROJECT = re.compile(r"wik(?:tionary|i(?:books|news|quote|source|versity|voyage)?)$")
 
 
@@ -154,6 +158,26 @@ class Wiki:
         if wiki.name == self.name:
             return Target("", self.title(title), section, label)
         return Target("", f"{ABROAD}{wiki.name}:{wiki.title(title)}", section, label)
+
+    def page_at(self, address: str) -> Target:
+        """Return the article of a Wikimedia wiki that an address leads to, as ``_abroad`` does."""
+        found = _WIKIMEDIA.match(decode(address))
+        project = found[2].replace("wikipedia", "wiki") if found else ""
+        other = _wikimedia(f"{found[1].replace('-', '_')}{project}") if found else None
+        if not (found and other and self._takes(other)):
+            return Target("interwiki", address, "", "")
+        there = other.target(f":{found[3]}")
+        if there.reason:
+            return there._replace(reason="interwiki")
+        is_further = there.title.startswith(ABROAD)
+        title = there.title if is_further else f"{ABROAD}{other.name}:{there.title}"
+        return there._replace(title=title.removeprefix(f"{ABROAD}{self.name}:"))
+
+    def _takes(self, other: "Wiki") -> bool:
+        """Tell whether links to another wiki are mentions: those that prefixes lead to."""
+        projects = {_project_of(self.name), *wikis()["siblings"].values()}
+        is_known = _own_code(other.name, other.lang) and _project_of(other.name) in projects
+        return self.keeps_interwiki and bool(is_known)
 
     def neighbor(self, prefix: str) -> "Wiki | None":
         """Return the wiki that a prefix leads to, if it is of Wikimedia, as is this one.

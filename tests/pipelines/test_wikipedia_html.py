@@ -233,3 +233,45 @@ def test_a_damaged_zim_archive_is_refused(tmp_path, capsys):
     assert run(tmp_path / "out", input=file) == 1
 
     assert "is a damaged ZIM archive" in capsys.readouterr().err
+
+
+def test_all_parts_of_a_split_archive_are_inputs(tmp_path, capsys):
+    whole = zim(tmp_path / "wikipedia_de_klein.zim", ("Orbel", "<body><p>Ein Fluss.</p></body>"))
+    data = whole.read_bytes()
+    for suffix, part in (("aa", data[: 1 << 10]), ("ab", data[1 << 10 :])):
+        whole.with_name(f"{whole.name}{suffix}").write_bytes(part)
+    whole.unlink()
+
+    assert run(tmp_path / "out", input=tmp_path / "wikipedia_de_klein.zimaa") == 0
+
+    inputs = describe(tmp_path / "out")["plan"]["inputs"]
+    assert [file["name"][-5:] for file in inputs] == ["zimaa", "zimab"]
+    assert run(tmp_path / "late", input=tmp_path / "wikipedia_de_klein.zimab") == 2
+    assert "Give the first part" in capsys.readouterr().err
+
+
+def test_html_files_in_a_tar_are_documents(tmp_path):
+    pages = {"b/Das_Tal.html": "<p>Hier.</p>", "b/Orbel.html": "<p>Ein Fluss.</p>"}
+    for name, html in pages.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"<!DOCTYPE html><html lang='de'><body>{html}</body></html>")
+    file = tmp_path / "kleinwiki.tar.gz"
+    with tarfile.open(file, "w:gz") as archive:
+        archive.add(tmp_path / "b", "b")
+
+    assert run(tmp_path / "out", "--wiki", "kleinwiki", input=file) == 0
+
+    found = {document.title: document.text for document in documents_of(tmp_path / "out")}
+    assert found == {"Das Tal": "Hier.", "Orbel": "Ein Fluss."}
+
+
+def test_a_tar_that_is_cut_off_is_refused(tmp_path, capsys):
+    page = tmp_path / "Orbel.html"
+    page.write_text(f"<html><body>{'<p>Ein Fluss.</p>' * 99}</body></html>")
+    with tarfile.open(tmp_path / "kleinwiki.tar", "w") as archive:
+        archive.add(page, page.name)
+    file = tmp_path / "kleinwiki.tar"
+    file.write_bytes(file.read_bytes()[:2500])
+
+    assert run(tmp_path / "out", "--wiki", "kleinwiki", input=file) == 1
+    assert "it is cut off" in capsys.readouterr().err

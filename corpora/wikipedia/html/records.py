@@ -5,12 +5,14 @@ each line once. In a tar, the headers of its files stand between two lines, and 
 """
 
 import re
+import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from html import unescape
+from io import BufferedReader, RawIOBase
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 from urllib.parse import unquote
 
 from corpora.document import Rejected
@@ -22,16 +24,20 @@ from corpora.wikipedia.segments import Edge, Segment, hash_of
 from corpora.wikipedia.siteinfo import SiteInfo, site_of
 
 if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer as Buffer
+
     from corpora.wikipedia.reuse_places import Place
 
-FORMS = frozenset({"lines", "record", "html"})
-"""The forms of files of rendered pages: a record in each line, in the whole file, and HTML."""
+FORMS = frozenset({"lines", "record", "html", "tar"})
+"""The forms of files of rendered pages: a record in each line, in the whole file; HTML; a tar of
+HTML files, which only one process can read."""
 _TAR = b"ustar"
 _RECORD = re.compile(rb'\{\s*"')
 _HTML = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<!--.{0,500}?-->\s*)?<(?:!doctype\s+html|html|body|section|div|p)\b",
     re.IGNORECASE | re.DOTALL,
 )
+_IN_TAR = re.compile(rb"<(?:!doctype\s+html|html|body|section|div|p)\b", re.IGNORECASE)
 _MAX_HEAD = 200 << 20  # bytes of the first record, which tells which wiki it is of
 _HEAD = 20_000  # characters of a page in which its properties are sought
 _PROPERTIES = {
@@ -56,7 +62,7 @@ def form_of(head: bytes) -> str:
     if _HTML.match(head):
         return "html"
     if head[257:262] == _TAR:
-        return "lines" if b'{"' in head else ""
+        return "lines" if b'{"' in head else "tar" if _IN_TAR.search(head) else ""
     if not _RECORD.match(head):
         return ""
     line, end, _ = head.partition(b"\n")
@@ -112,7 +118,7 @@ def read_rendered(
     if form == "lines":
         segments = cut_lines(items, from_start=from_start, max_bytes=max_bytes)
     else:
-        segments = iter(_whole(items, max_bytes))
+        segments = _files(items, form, max_bytes)
     for segment in segments:
         if isinstance(segment, Damage):
             yield reject_damage(segment, source=source)
@@ -120,15 +126,55 @@ def read_rendered(
             yield record
 
 
-def _whole(items: Iterable[Chunk | Damage], max_bytes: int) -> list[Segment | Damage]:
-    segment = Segment(Edge.OPENING, "byte 0", Edge.CLOSING)
-    damage: list[Segment | Damage] = []
-    for item in items:
-        if isinstance(item, Damage):
-            damage.append(item)
-        else:
-            segment.add(item.data, max_bytes=max_bytes)
-    return damage or [segment]
+class _Stream(RawIOBase):
+    """The bytes of a range as a file; ends at the first damage, which is kept."""
+
+    def __init__(self, items: Iterable[Chunk | Damage]) -> None:
+        self._items, self._left = iter(items), b""
+        self.damage: Damage | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "Buffer") -> int:
+        view = memoryview(buffer).cast("B")
+        while not self._left and not self.damage:
+            item = next(self._items, None)
+            if item is None:
+                break
+            if isinstance(item, Damage):
+                self.damage = item
+            else:
+                self._left = item.data
+        n_bytes = min(len(view), len(self._left))
+        view[:n_bytes], self._left = self._left[:n_bytes], self._left[n_bytes:]
+        return n_bytes
+
+
+def _files(
+    items: Iterable[Chunk | Damage], form: str, max_bytes: int
+) -> Iterator[Segment | Damage]:
+    """Yield the only file of a range, or the HTML files in a tar; then the damage, if any."""
+    stream = _Stream(items)
+    if form != "tar":
+        segment = _read_whole(stream, "byte 0", max_bytes)
+        yield stream.damage or segment
+        return
+    try:
+        with tarfile.open(fileobj=BufferedReader(stream), mode="r|") as archive:
+            for member in archive:
+                is_page = member.isfile() and member.name.lower().endswith((".html", ".htm"))
+                if is_page and (file := archive.extractfile(member)):
+                    yield _read_whole(file, member.name, max_bytes)
+    except tarfile.ReadError as error:
+        yield stream.damage or Damage("its end", f"its tar archive is damaged ({error})", own=True)
+
+
+def _read_whole(file: RawIOBase | IO[bytes], position: str, max_bytes: int) -> Segment:
+    segment = Segment(Edge.OPENING, position, Edge.CLOSING)
+    while data := file.read(1 << 20):
+        segment.add(data, max_bytes=max_bytes)
+    return segment
 
 
 def _record(
@@ -148,7 +194,8 @@ def _record(
 
     def read() -> "Page | Rejected | Place":
         try:
-            page = _page(segment, data, form, name=source)
+            name = segment.position if form == "tar" else source
+            page = _page(segment, data, form, name=name)
         except PageError as error:
             is_cut = segment.last is Edge.FILE and error.reason == "malformed_json"
             reason = "truncated" if is_cut else error.reason
@@ -162,7 +209,8 @@ def _record(
 
 def _page(segment: Segment, data: bytes, form: str, *, name: str) -> Page:
     """Read a page; ``name`` is that of the file, for a page that does not say its title."""
-    page = page_of_html(data, name=name) if form == "html" else page_of_record(data)
+    is_html = form in ("html", "tar")
+    page = page_of_html(data, name=name) if is_html else page_of_record(data)
     return replace(page, position=segment.position, hash=_hash_of(page))
 
 
@@ -271,14 +319,14 @@ def _list(value: object) -> Sequence[object]:
 def site_of_pages(items: Iterable[Chunk | Damage], form: str, *, name: str) -> SiteInfo:
     """Read which wiki a file is of, from its first page; ``name`` is the file's name."""
     if form != "lines":
-        segments: Iterable[Segment | Damage] = _whole(items, _MAX_HEAD)
+        segments: Iterable[Segment | Damage] = _files(items, form, _MAX_HEAD)
     else:
         segments = cut_lines(items, from_start=True, max_bytes=_MAX_HEAD)
     for segment in segments:
         if isinstance(segment, Damage) or segment.is_too_large:
             break
         data = segment.data.rpartition(b"\0")[2]
-        if form == "html":
+        if form in ("html", "tar"):
             properties = _properties(data.decode("utf-8", "replace"))
             address = properties.get("base") or properties.get("address", "")
             return site_of("", lang=properties.get("lang", ""), base=_base(address), name=name)

@@ -20,7 +20,7 @@ from corpora.wikipedia.html.side_blocks import SideBlocks
 from corpora.wikipedia.inline_text import SCRIPTS, symbol_of
 from corpora.wikipedia.ledger import count_words
 from corpora.wikipedia.templates import TemplateTable
-from corpora.wikipedia.titles import Target, Wiki, note_category
+from corpora.wikipedia.titles import ABROAD, Target, Wiki, note_category
 from corpora.wikipedia.wikiextractor import ExtractorError
 
 MAX_DEPTH = 250
@@ -266,6 +266,8 @@ class Reader:
         shown = _since(self.out, before)
         start = before + len(shown) - len(shown.lstrip())
         reason = target.reason
+        if _is_code(shown.strip(), target.title):
+            reason = "interwiki"
         if target.section and target.title == self.title:
             reason = "section"
         if not shown.strip():
@@ -289,7 +291,7 @@ class Reader:
         if not address or is_external or "mw:PageProp" in relation:
             return None
         if "mw:WikiLink/Interwiki" in relation or "extiw" in names:
-            return Target("interwiki", address, "", "")
+            return self.wiki.page_at(address)
         if address.startswith("#"):
             return Target("section", "", address[1:], "")
         if address not in self.targets:
@@ -318,6 +320,11 @@ class Reader:
 def _joined(lines: re.Match[str]) -> str:
     """Join two lines, without a space between Chinese or Japanese characters."""
     return lines[1] if is_solid(lines[1]) and is_solid(lines[2]) else f"{lines[1]} "
+
+
+def _is_code(shown: str, entity: str) -> bool:
+    """Tell whether a link to another wiki shows no name, but only its language: ``[de]``."""
+    return entity.startswith(ABROAD) and entity.startswith((f"{ABROAD}{shown}wik", f"{shown}:"))
 
 
 def _since(out: Blocks, offset: int) -> str:

@@ -3,14 +3,17 @@
 Ranges count entries. An entry is a page, a redirect to one, or no page, which is passed over.
 """
 
+import glob
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corpora.document import Rejected
 from corpora.errors import CorpusError
+from corpora.runs.plan import InputFile
 from corpora.wikipedia.pages import HTML, Page, PageError
 from corpora.wikipedia.segments import HASH_DIGITS
 from corpora.wikipedia.siteinfo import PROJECTS, SiteInfo, site_of
@@ -23,7 +26,27 @@ if TYPE_CHECKING:
 MAGIC = b"ZIM\x04"
 _NAME = re.compile(rf"(?:.*[./])?({'|'.join(PROJECTS)})_([a-z-]+)(?:_|$)")
 _OTHER_SPACE = re.compile(r"[B-Z-]/")
+_PART = re.compile(r"\.zim[a-z]{2}$")
 _AGAIN = "Download it again."
+
+
+def with_parts(named: Mapping[str, Path]) -> dict[str, Path]:
+    """Add to each first part of an archive (``….zimaa``) the other parts, which lie beside it."""
+    found = dict(named)
+    for name, path in named.items():
+        if path.name.endswith(".zimaa"):
+            for part in path.parent.glob(f"{glob.escape(path.name[:-2])}[a-z][a-z]"):
+                found.setdefault(f"{name[:-2]}{part.name[-2:]}", part)
+    return dict(sorted(found.items()))
+
+
+def grouped(files: Iterable[InputFile]) -> list[tuple[InputFile, ...]]:
+    """Group files, sorted by name: the parts of an archive belong together."""
+
+    def key(file: InputFile) -> str:
+        return file.name[:-2] if _PART.search(file.name) else file.name
+
+    return [tuple(group) for _, group in groupby(files, key)]
 
 
 def open_zim(path: Path) -> "Archive":

@@ -62,6 +62,16 @@ def test_a_variant_of_the_language_is_shown():
         ("<a class='new' href='/w/index.php?title=Ulm&amp;redlink=1'>U</a>", ("U", "Ulm", "")),
         ("<a class='mw-selflink selflink'>it</a>", ("it", "Orbel", "")),
         ("<a href='../A/Ulm.html'>Ulm</a>", ("Ulm", "Ulm", "")),
+        (
+            "<a rel='mw:WikiLink/Interwiki' href='//de.wikipedia.org/wiki/%C3%84_b#c'>a</a>",
+            ("a", ":dewiki:Ä b", "c"),
+        ),
+        (
+            "<a class='extiw' href='https://fr.wikisource.org/wiki/Auteur'>a</a>",
+            ("a", ":frwikisource:Auteur", ""),
+        ),
+        ("<a class='extiw' href='https://en.wikipedia.org/wiki/ulm'>a</a>", ("a", "Ulm", "")),
+        ("<a class='extiw' href='//de.wikipedia.org/wiki/pt:A'>a</a>", ("a", ":ptwiki:A", "")),
     ],
 )
 def test_a_link_to_an_article_is_a_mention(anchor, target):
@@ -76,10 +86,10 @@ def test_a_link_to_an_article_is_a_mention(anchor, target):
     [
         ("<a rel='mw:WikiLink' href='./File:A.jpg'><img></a>", "file"),
         ("<a rel='mw:WikiLink' href='./Help:A'>a</a>", "namespace"),
-        (
-            "<a rel='mw:WikiLink/Interwiki' href='https://de.wikipedia.org/wiki/A'>a</a>",
-            "interwiki",
-        ),
+        ("<a class='extiw' href='https://en.wiktionary.org/wiki/a'>a</a>", "interwiki"),
+        ("<a class='extiw' href='https://de.wikipedia.org/wiki/Datei:A.jpg'>a</a>", "interwiki"),
+        ("<a class='extiw' href='https://de.wikipedia.org/wiki/A'>de</a>", "interwiki"),
+        ("<a class='extiw' href='https://example.org/wiki/A'>a</a>", "interwiki"),
         ("<a href='#Bau'>a</a>", "section"),
         ("<a rel='mw:WikiLink' href='./A'></a>", "empty"),
         ("<table><tr><td><a rel='mw:WikiLink' href='./A'>a</a></td></tr></table>", "in_table"),
