@@ -47,8 +47,8 @@ _ARCHIVES = {"7z": "7z x", "zip": "unzip"}
 _END_OF_HEAD = re.compile(rb"</siteinfo>|<page[\s/>]")
 _IS_TEMPLATE = f"<ns>{TEMPLATE}</ns>".encode()
 _AGAIN = "Download it again."
-_LAST = {"lines": b"}", "record": b"}", "html": b">", "tar": b">"}
-"""The last bytes of a file of rendered pages, by its form."""
+_LAST = {"lines": b"}", "record": b"}", "html": b">", "tar": bytes(512)}
+"""The last bytes of a file of rendered pages, by its form; zeros end a tar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,16 +210,17 @@ def _head(source: Source, *, name: str) -> bytes:
 
 def _why_incomplete(source: Source, *, name: str, last: bytes) -> str:
     """Describe why a dump does not end with ``last``; empty if it does."""
-    ending = b""
+    ending = tail = b""
     for item in source.ending():
         if isinstance(item, Chunk):
             ending = (ending + item.data).rstrip(b"\0 \t\r\n")[-400:]
+            tail = (tail + item.data)[-len(last) :]
         else:
             return f"{name}: {item.message}. {_AGAIN}"
-    if ending.endswith(last):
+    if last in (tail, ending[-len(last) :]):
         return ""
-    shown = excerpt(ending[-60:])
-    return f"{name}: ends with {shown!r} and not with {last.decode()}: it is cut off. {_AGAIN}"
+    shown, expected = excerpt(ending[-60:]), last.decode().strip("\0") or "zeros"
+    return f"{name}: ends with {shown!r} and not with {expected}: it is cut off. {_AGAIN}"
 
 
 def read_pages(
