@@ -20,7 +20,7 @@ _SIGNS = frozenset("*#:;=|!-")
 _SEPARATOR = "\x0f"
 _SPAN = re.compile(r"\b(row|col)span\s*=\s*[\"']?\s*(\d{1,5})", re.IGNORECASE)
 _TAG = re.compile(r"<(/?)(tr|td|th|caption)\b([^<>]*)>", re.IGNORECASE)
-_OPENING = re.compile(r"[\s:*#;]*(?:\{\|[^\n]*|<table\b[^<>]*>)", re.IGNORECASE)
+_OPENING = re.compile(r"[\s:*#;]*(?:(\{\|)|<table\b[^<>]*>)", re.IGNORECASE)
 _CLOSING = re.compile(r"(?:\n[ \t]*\|\}|</table\s*>)\s*\Z", re.IGNORECASE)
 _KINDS = {"th": "head", "td": "data", "caption": "caption"}
 _HOLES = re.compile("\x00\\d+\x00|\x0e\\d+\x0e|[\x01\x06]")
@@ -177,6 +177,8 @@ def _table(block: SideBlock, inside: Simplifier) -> list[Cell]:
     opening = _OPENING.match(source)
     body = _CLOSING.sub("", source[opening.end() :] if opening else source)
     text = inside.without_templates(f"\n{body}\n", depth=0).replace(PIPE, "|")
+    if opening and opening[1]:  # its attributes; a template in them may have several lines
+        text = text[1:].partition("\n")[2]
     cells = list(_written_with_pipes(text)) if "|" in text or "!" in text else []
     return cells or list(_written_with_tags(text))
 

@@ -92,6 +92,12 @@ def test_cells_have_rows_and_columns_under_what_spans_them():
     assert table.text.split("\n")[3] == "The town\t5 kilometres\tsix and more"
 
 
+def test_a_template_among_the_attributes_of_a_table_makes_no_cells():
+    [table] = read("{| {{Style\n|name = x\n|a}} class=b\n|-\n| one || {{X\n|two}}\n|}").aside
+
+    assert table.text == "one\t"
+
+
 def test_a_table_in_a_cell_is_a_block_in_a_block():
     page = read("A.\n{|\n| outer\n{|\n| inner\n|}\nrest\n|}\n<table><tr><td>tag</table>")
 
