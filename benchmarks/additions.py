@@ -172,7 +172,7 @@ def title_truth(document: Document, lang: str | None) -> tuple[int, int]:
     links = [((m.start, m.end), title) for m, title in names if m.origin == "link"]
     counts = Counter(title for _, title in links)
     forms = page_forms(document.title, [title for _, title in links], lang=lang)
-    [matches] = match_titles([document.text], [forms], [[]], right="word", lang=lang)
+    [matches] = match_titles([document.text], [forms], [[]], lang=lang)
     by_span = index_of([m for m in document.mentions if m.origin == "link"])
     n_right = n_judged = 0
     for start, end, title in spelled_as_linked(document.text, matches, links, own=document.title):

@@ -29,7 +29,6 @@ from pipelines import augment_mentions, documents_to_lexicon
 KINDS = ("word or name", "term", "other words", "cut")
 WAYS = {
     "tagger": ("--words", "tagger"),
-    "tagger, longest cover": ("--words", "tagger", "--overlap", "longest_cover"),
     "all": (),
 }
 _TERM = frozenset({"n", "vn", "nr", "ns", "nt", "nz", "an", "b", "j", "Ng", "k", "h", "l", "i"})

@@ -65,8 +65,11 @@ def main() -> None:
             "--name",
             "m",
         ]
-        command += ["--threads", str(arguments.threads), "--lang", "de", "--register", *register]
-        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        command += ["--lang", "de", "--register", *register]
+        environment = os.environ | {
+            "PYTHONPATH": str(ROOT),
+            "OMP_NUM_THREADS": str(arguments.threads),
+        }
         with subprocess.Popen(command, stderr=-1, text=True, env=environment) as process:
             try:
                 address = wait_for(process)

@@ -38,6 +38,7 @@ import argparse
 import importlib
 import json
 import multiprocessing
+import os
 import re
 import shlex
 import shutil
@@ -104,6 +105,7 @@ def run(
     Continues what an earlier run left. The tagger is removed at the end.
     """
     torch.set_num_threads(args.threads)
+    os.environ["OMP_NUM_THREADS"] = str(args.threads)  # of the commands
     made = args.output / "runs" / cell.name
     made.mkdir(parents=True, exist_ok=True)
     ner = make_ner(of, args)
@@ -111,8 +113,7 @@ def run(
     names = ["--augment-lexicon", "train"] if cell.has_names else []
     where = ["--ner", ner, "--model", args.model, "--output", made, "--seeds", cell.seed]
     if not (made / "summary.json").is_file():
-        threads = ["--threads", args.threads]
-        command(made, "modeling.finetune", cell.head, *where, *names, *threads, "--set", *settings)
+        command(made, "modeling.finetune", cell.head, *where, *names, "--set", *settings)
     decoders = ",".join(DECODERS[cell.head])
     command(made, "modeling.evaluate", made, "--ner", ner, "--decoder", decoders)
     scores = {
@@ -223,7 +224,7 @@ def make_ner(of: NerSet, args: argparse.Namespace) -> Path:
     files = [folder / file for file in of.files]
     if of.blocks:
         files = list(in_blocks(files, args.output / "raw" / of.name, size=of.blocks))
-    options = [*shlex.split(of.split), "--card", "off", "--output", made]
+    options = [*shlex.split(of.split), "--output", made]
     line = ["pipelines.benchmark_to_ner", "--input", *map(str, [*files, *options])]
     print("$ python -m", shlex.join(line), flush=True)
     measure([sys.executable, "-m", *line], log=made.parent / "log.txt")

@@ -28,7 +28,6 @@ class Options:
     dev: Path | None = option(None, metavar="FILE", help=f"development data: {_FILE}")
     test: Path | None = option(None, metavar="FILE", help=f"test data: {_FILE}")
     output: Path = option(metavar="DIR", help="folder to write card.md and card.json into")
-    title: str = option("", help="title of the card (default: the name of the --train file)")
     limit: int | None = option(
         None, help="read only the first N sentences of each file (default: all)"
     )
@@ -53,7 +52,7 @@ def _examine(options: Options) -> Iterator[str | Summary]:
 
     refuse_published(options.output / "card.json")
     health = examine(sources)
-    _write_card(health, options.output, title=options.title or options.train.stem)
+    _write_card(health, options.output, title=options.train.stem)
     read = ", ".join(f"{row.sentences:,} of {split}" for split, row in health.splits.items())
     yield f"Read sentences: {read}. Rejected: none."
     yield from (f"- {finding}" for finding in list_findings(health)[:3])

@@ -49,7 +49,6 @@ TOP = {
 _CELL = re.compile(r"<td\b.*?</td>", re.DOTALL)
 _CODE = re.compile(r"<code>(.*?)</code>", re.DOTALL)
 _HYPHENED = re.compile(r"(?<![^\s>(])(?=[^\s<>&]{2,34}(?![^\s<]))([^\s<>&]*-[^\s<>&]*)")
-_MERMAID = re.compile(r"^```mermaid\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -80,10 +79,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
-    """Draw graphs; let links lead to what stands in the site; find pages for users first."""
+    """Let links lead to what stands in the site; find pages for users first."""
     if page.file.src_uri.removesuffix(".md") in GROUPS["Developers"]:
         page.meta["search"] = {"boost": 0.1}
-    markdown = _MERMAID.sub(lambda graph: _drawn(graph[1]), markdown)
     return _moved(markdown, f"docs/{page.file.src_uri}")
 
 
@@ -91,14 +89,6 @@ def on_page_content(html: str, **_: Any) -> str:
     """Say where code may be divided: names with hyphens nowhere, long words of a table at signs."""
     html = _CELL.sub(lambda cell: _CODE.sub(_in_a_table, cell[0]), html)
     return _CODE.sub(lambda code: _HYPHENED.sub(r"<span class=whole>\1</span>", code[0]), html)
-
-
-def _drawn(graph: str) -> str:
-    """Draw the graph that ``--show-graph`` prints as lists, which style.css shows as boxes."""
-    phases = re.findall(r'subgraph \w+\["(.+)"\]\n.*\n(.+-->.+)\n', graph)
-    boxes = ((name, re.sub(r".*?\[(.+?)\]", r"<li>\1</li>", steps)) for name, steps in phases)
-    lists = "".join(f"<li>{name}<ol>{steps}</ol></li>" for name, steps in boxes)
-    return f'<ol class="graph">{lists}</ol>'
 
 
 def _in_a_table(code: re.Match[str]) -> str:

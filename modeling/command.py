@@ -93,14 +93,6 @@ def as_json() -> bool:
     return is_given
 
 
-def as_threads() -> int:
-    """Declare the field ``threads`` of the options of a command that computes with torch."""
-    n: int = option(
-        0, at_least=0, help="number of CPU threads that torch uses (default: torch decides)"
-    )
-    return n
-
-
 def show(lines: Iterable[str | Summary]) -> Summary | None:
     """Write lines to standard output; return the summary if there is one among them."""
     summary = None

@@ -11,14 +11,12 @@ Examples:
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from corpora.errors import UsageError
-from corpora.lexicon import MARKS
 from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_file, unit_for_each
 from corpora.segmentation.language_tags import check_tag
 from pipelines import run
@@ -69,11 +67,6 @@ class Options(CommonOptions):
         help="where a form may end: only at the end of a word, or also inside one (windmill|s) "
         "(default: word)",
     )
-    overlap: Literal["leftmost_longest", "longest_cover"] = option(
-        "leftmost_longest",
-        help="which overlapping forms to keep: the leftmost and longest, or those with the largest "
-        "sum of squared lengths (default: leftmost_longest)",
-    )
     entities: Literal["group", "global"] = option(
         "group",
         help="for a lexicon: match the words of a document's own lexicon (GROUP:WORD), or all "
@@ -81,27 +74,8 @@ class Options(CommonOptions):
     )
     words: Literal["all", "tagger"] = option(
         "all",
-        help="for a lexicon: match all words, or likely names: --without-flags compound function "
-        "phrase --max-rank 1000 --variants same (default: all)",
-    )
-    without_flags: tuple[str, ...] | None = option(
-        None,
-        nargs="*",
-        choices=MARKS,
-        metavar="FLAG",
-        help=f"for a lexicon: leave out words with these flags: {', '.join(MARKS)} (default: as "
-        "--words says)",
-    )
-    max_rank: int | None = option(
-        None,
-        at_least=1,
-        help="for a lexicon: match only the N best words of each lexicon (default: as --words "
-        "says)",
-    )
-    min_score: float | None = option(
-        None,
-        metavar="SCORE",
-        help="for a lexicon: leave out words with a lower score (default: none)",
+        help="for a lexicon: match all words, or likely names: the 1,000 best of each lexicon that "
+        "have no flag compound, function or phrase, --variants same (default: all)",
     )
     variants: Literal["auto", "same", "distinct"] = option(
         "auto",
@@ -140,7 +114,7 @@ def plan(options: Options) -> Plan:
     check_tag(options.lang)
     is_gated = options.policy == "gated"
     if is_gated:
-        refuse(options, "right", "overlap", "variants", because="is for --policy all")
+        refuse(options, "right", "variants", because="is for --policy all")
     else:
         refuse(options, "min_precision", "only_remove", because="is for --policy gated")
     files = find_documents(options.input, exclude=options.exclude, limit=options.limit)
@@ -161,8 +135,8 @@ def plan(options: Options) -> Plan:
         parameters={
             "gate": values_in(options, "min_precision", "only_remove") if is_gated else None,
             "lexicon": words and {"of": column, "words": asdict(words)},
-            **values_in(options, "overlap", "right"),
-            **values_in(settings, "variants", "origin", "lang", "space", "limit", "exclude"),
+            **values_in(settings, "right", "variants", "origin", "lang", "space"),
+            **values_in(settings, "limit", "exclude"),
         },
         units=unit_for_each(files),
         auxiliary=forms,
@@ -207,10 +181,11 @@ def _forms_files(path: Path) -> dict[str, InputFile]:
 def _lexicon_of(options: Options, *, is_gated: bool) -> "tuple[WordFilter | None, str | None]":
     """Return ``chosen`` and ``group_column`` of the settings."""
     from corpora.datasets.shards import open_dataset
+    from corpora.lexicon.words import ALL, TAGGER
 
     dataset = None if options.forms.is_file() else open_dataset(options.forms)
     if dataset is None or dataset.schema.name != "lexicon":
-        _refuse_filters(options)
+        refuse(options, "entities", "words", because="is for a lexicon, of documents_to_lexicon")
         return None, None
     if is_gated:
         raise UsageError(
@@ -219,39 +194,8 @@ def _lexicon_of(options: Options, *, is_gated: bool) -> "tuple[WordFilter | None
         )
     per = dataset.description["plan"]["parameters"]["per"]
     columns = {"group": "group", "document": "id", "all": None}
-    return _word_filter(options), columns[per] if options.entities == "group" else None
-
-
-def _refuse_filters(options: Options) -> None:
-    """Raise ``UsageError`` for options that choose words of a lexicon, if there is no lexicon."""
-    given = {
-        "--entities": options.entities != "group",
-        "--words": options.words != "all",
-        "--without-flags": options.without_flags is not None,
-        "--max-rank": options.max_rank is not None,
-        "--min-score": options.min_score is not None,
-    }
-    if used := [name for name, is_given in given.items() if is_given]:
-        raise UsageError(
-            f"{used[0]}: --forms {options.forms} is no lexicon. Name what documents_to_lexicon "
-            f"made, or leave out {', '.join(used)}."
-        )
-
-
-def _word_filter(options: Options) -> "WordFilter":
-    """Make the filter of words from ``--words``; more specific options override it."""
-    from corpora.lexicon.words import ALL, TAGGER
-
-    if options.min_score is not None and not isfinite(options.min_score):
-        raise UsageError(f"--min-score {options.min_score}: must be a number.")
-    chosen = TAGGER if options.words == "tagger" else ALL
-    if options.without_flags is not None:
-        chosen = replace(chosen, without=options.without_flags)
-    if options.max_rank is not None:
-        chosen = replace(chosen, max_rank=options.max_rank)
-    if options.min_score is not None:
-        chosen = replace(chosen, min_score=options.min_score)
-    return chosen
+    words = TAGGER if options.words == "tagger" else ALL
+    return words, columns[per] if options.entities == "group" else None
 
 
 def choose(units: PCollection, settings: Settings, run: Run) -> PCollection:
@@ -361,7 +305,6 @@ def _matching(settings: Settings) -> "Matching":
         lang=settings.lang,
         right=settings.right,
         ignore_case=settings.policy == "all",
-        overlap=settings.overlap,
         are_variants_same=settings.variants == "same",
     )
 

@@ -97,10 +97,6 @@ class Options(CommonOptions):
         help="relative sizes of train, dev and test, with --split document or sentence (default: "
         "80/10/10)",
     )
-    seed: int = option(
-        1,
-        help="seed of the hash that assigns splits, with --split document or sentence (default: 1)",
-    )
     illegal: Literal["repair", "reject"] = option(
         "repair",
         help="repair tags that their scheme does not allow, or reject their sentences (default: "
@@ -123,9 +119,6 @@ class Options(CommonOptions):
     )
     allow_empty: bool = option(
         default=False, help="make a set in which no name is marked (default: an error)"
-    )
-    card: Literal["on", "off"] = option(
-        "on", help="write the report card.md and card.json, or not (default: on)"
     )
 
 
@@ -162,7 +155,7 @@ def plan(options: Options) -> Plan:
         parameters=values_in(options, "illegal", "max_tokens")
         | {"cut": cut, "splits": splits}
         | {"layouts": {name: asdict(layout) for name, layout in layouts.items()}}
-        | values_in(options, "card", "limit", "exclude"),
+        | values_in(options, "limit", "exclude"),
         units=tuple(replace(unit, number=number) for number, unit in enumerate(units)),
         auxiliary=_auxiliary(options) | _texts(files, layouts, found),
         settings=Settings(
@@ -185,9 +178,9 @@ def _splits(names: Sequence[str], options: Options) -> tuple[dict[str, str], Jso
     from corpora.ner.splits_by_name import choose_splits, named_splits
 
     if options.split == "file":
-        refuse(options, "ratios", "seed", because="is for --split document or sentence")
+        refuse(options, "ratios", because="is for --split document or sentence")
         return choose_splits(names, options.split_of), None
-    cut = {"by": options.split, "ratios": parse_ratios(options.ratios), "seed": options.seed}
+    cut = {"by": options.split, "ratios": parse_ratios(options.ratios)}
     return dict.fromkeys(names, CUT) | named_splits(names, options.split_of), cut
 
 
@@ -285,7 +278,6 @@ def graph(units: PCollection, settings: Settings, run: Run) -> PCollection:
         rows |= DivideSentences(
             by=settings.split,
             ratios=parse_ratios(settings.ratios),
-            seed=settings.seed,
             splits=splits,
         )
     return rows | run.write_shards()
@@ -308,8 +300,6 @@ def write_side_files(build: "Build", settings: Settings) -> None:
     if dictionaries:
         works = [work for file in dictionaries for work in read_dictionary(Path(file.path))]
         write_text(build.side / "forms.tsv", forms(works))
-    if settings.card == "off":
-        return
     health = examine_columns(_columns_by_split(build, settings.splits))
     notes = _notes(build, illegal=settings.illegal)
     warned = list(warnings(settings, build.counters))
@@ -401,9 +391,7 @@ def next_steps(options: Options) -> list[str]:
     output = shlex.quote(str(options.output))
     return [
         f"made  {output} (dataset); {output}/sources.tsv says what each file holds",
-        f"read  {output}/card.md before you trust a score"
-        if options.card == "on"
-        else f"left  {output} has no card (--card off)",
+        f"read  {output}/card.md before you trust a score",
         f"next  python -m corpora.shards verify {output}",
         f"      python -m corpora.ner.convert {output} --to conll",
         f"      python -m modeling.finetune crf --ner {output} --model … --output …",

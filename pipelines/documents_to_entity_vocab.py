@@ -38,8 +38,8 @@ DATASETS = {"": "entities"}
 PART_BYTES = 256 << 20
 """Bytes of document shards for each partition of entities and forms, which is merged at once."""
 PARAMETERS = (
-    *("min_count", "max_size", "existing", "max_aliases", "link_probability", "compact", "limit"),
-    *("exclude", "languages", "min_languages"),
+    *("min_count", "max_size", "existing", "link_probability", "limit", "exclude"),
+    *("languages", "min_languages"),
 )
 EQUIVALENTS = "equivalents"
 PREVIOUS = "previous "
@@ -79,9 +79,6 @@ class Options(CommonOptions):
         help="keep only entities that are pages of the input, or any (default: auto, pages for "
         "wikis with pages in the input)",
     )
-    max_aliases: int | None = option(
-        None, help="keep the N most frequent forms of each entity (default: all)", at_least=1
-    )
     link_probability: Literal["on", "off"] = option(
         "on",
         help="compute which fraction of the places of each form are mentions; reads all text again "
@@ -89,11 +86,6 @@ class Options(CommonOptions):
     )
     previous: Path | None = option(
         None, metavar="DIR", help="earlier vocabulary, whose entities keep their ids"
-    )
-    compact: bool = option(
-        default=False,
-        help="with --previous: give new ids without gaps, and leave out entities that are no "
-        "longer kept",
     )
     equivalents: Path | None = option(
         None,
@@ -118,8 +110,6 @@ def plan(options: Options) -> Plan:
     """Plan a unit for each shard of documents, and for each partition of the counts."""
     from corpora.runs.dataset_inputs import find_documents
 
-    if options.compact and not options.previous:
-        raise UsageError("--compact gives new ids to a --previous vocabulary; there is none.")
     if options.previous and options.previous.resolve() == options.output.resolve():
         raise UsageError("--previous and --output are the same. Choose another --output.")
     if options.equivalents and options.languages:
@@ -214,7 +204,6 @@ def merge(units: PCollection, options: Options, run: Run) -> PCollection:
         | stages.ReadPartition(folder=run.folder, datasets=datasets)
         | entities.SumEntities(
             origins=origins_of(options.origins),
-            max_aliases=options.max_aliases,
             n_partitions=run.n_units["link"],
         )
         | run.write_shards("merge")
@@ -237,7 +226,7 @@ def choose(units: PCollection, options: Options, run: Run) -> PCollection:
         units
         | stages.ListShards(folder=run.folder, dataset="totals")
         | entities.ChooseEntities(rules=rules)
-        | entities.AssignIds(previous=previous, compact=options.compact)
+        | entities.AssignIds(previous=previous)
         | run.write_shards("choose")
     )
 

@@ -39,12 +39,11 @@ log = logging.getLogger(__name__)
 DATASETS = {"": "examples"}
 TOKENIZER, VOCAB = "tokenizer ", "entity vocabulary "
 PARAMETERS = (
-    *("max_length", "max_entities", "max_mention_subwords", "min_sentence_subwords"),
+    *("max_length", "max_entities", "min_sentence_subwords"),
     *("min_score", "unknown_entities", "min_entity_count", "only_with_mentions"),
     *("validation", "seed"),
 )
 _SPECIAL_SUBWORDS = 2  # [CLS] and [SEP], which models add to each example
-_CASED = {"auto": None, "yes": True, "no": False}
 _TOKENIZER_FILES = (
     "tokenizer.json",
     "tokenizer_config.json",
@@ -61,12 +60,6 @@ class Options(CommonOptions):
         metavar="DIR|FILE",
         help="tokenizer to cut words with: its folder, tokenizer.json or vocab.txt",
     )
-    tokenizer_cased: str = option(
-        "auto",
-        choices=tuple(_CASED),
-        help="whether a vocab.txt keeps capital letters (default: auto, by its configuration or "
-        "its subwords)",
-    )
     entity_vocab: Path | None = option(
         None,
         metavar="DIR",
@@ -80,11 +73,6 @@ class Options(CommonOptions):
         128,
         help="largest number of entities in an example; a sentence that would exceed it begins the "
         "next (default: 128)",
-        at_least=1,
-    )
-    max_mention_subwords: int = option(
-        30,
-        help="make no entity of mentions of more than N subwords (default: 30)",
         at_least=1,
     )
     min_sentence_subwords: int = option(
@@ -152,7 +140,7 @@ def plan(options: Options) -> Plan:
 
     _check(options)
     files = find_documents(options.input, exclude=options.exclude, limit=options.limit)
-    tokenizer = Tokenizer.open(options.tokenizer, cased=_CASED[options.tokenizer_cased])
+    tokenizer = Tokenizer.open(options.tokenizer)
     n_entities, sha256 = _identity(options.entity_vocab, options.min_entity_count)
     parameters = values_in(options, *PARAMETERS) | {
         "origins": origins_of(options.origins),
@@ -250,7 +238,6 @@ def merge(units: PCollection, settings: Settings, run: Run) -> PCollection:
         folder=run.folder,
         files=named(TOKENIZER, run.auxiliary),
         opened=options.tokenizer.name if options.tokenizer.is_file() else "",
-        cased=_CASED[options.tokenizer_cased],
     )
     return run.merge(units, MergeRatios(folder=run.folder), keep_tokenizer, stage="sample")
 
@@ -285,7 +272,6 @@ def _rules(options: Options) -> "Rules":
         min_score=options.min_score,
         keep_unknown=options.unknown_entities == "keep",
         min_entity_count=options.min_entity_count,
-        max_subwords=options.max_mention_subwords,
         max_entities=options.max_entities,
     )
     return Rules(

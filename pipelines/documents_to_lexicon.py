@@ -32,6 +32,7 @@ from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option, said, values_in
 
 if TYPE_CHECKING:
+    from corpora.lexicon.streams import Kind
     from corpora.runs.build import Build
 
 DATASETS = {"": "lexicon"}
@@ -55,21 +56,11 @@ class Options(CommonOptions):
         help="texts that share a lexicon: each document, each group (a novel, a newspaper), or all "
         "(default: group)",
     )
-    symbols: Literal["auto", "characters", "words"] = option(
-        "auto",
-        help="what words are made of: characters, or in languages with spaces, words (default: "
-        "auto, by the first document)",
-    )
     max_length: int = option(
         8, help="length of the longest candidate in symbols (default: 8)", at_least=2
     )
     min_count: int = option(
         5, help="leave out candidates that occur fewer than N times (default: 5)", at_least=2
-    )
-    mi: Literal["adjacent", "weakest"] = option(
-        "adjacent",
-        help="mutual information of three or more symbols: mean over neighbouring symbols, or "
-        "least over all cuts in two (default: adjacent)",
     )
     score: Literal["product", "paper", "frequency"] = option(
         "product",
@@ -130,13 +121,12 @@ def plan(options: Options) -> Plan:
     kind, is_chinese = _look(files)
     lists = _known(options.known, is_chinese=is_chinese) | _names(options.names)
     in_both_scripts = bool(lists) and is_chinese and _are_traditional(files)
-    found = {"symbols": kind} if options.symbols == "auto" else {}
-    settings = Settings(**vars(options) | found, in_both_scripts=in_both_scripts)
+    settings = Settings(**vars(options), symbols=kind, in_both_scripts=in_both_scripts)
     return Plan(
         pipeline="documents_to_lexicon",
         datasets=DATASETS,
         parameters={
-            **values_in(settings, "per", "symbols", "max_length", "min_count", "mi", "score"),
+            **values_in(settings, "per", "symbols", "max_length", "min_count", "score"),
             "drop": sorted(set(options.drop)),
             "demote": sorted(set(options.demote)),
             "top": options.top,
@@ -151,7 +141,7 @@ def plan(options: Options) -> Plan:
     )
 
 
-def _look(files: Sequence[InputFile]) -> tuple[str, bool]:
+def _look(files: Sequence[InputFile]) -> "tuple[Kind, bool]":
     """Return the kind of symbols of the first document that has text, and whether it is Chinese."""
     from corpora.datasets.shards import read_batches
     from corpora.lexicon.streams import is_chinese, kind_of
@@ -287,7 +277,7 @@ def score(units: PCollection, settings: Settings, run: Run) -> PCollection:
         units
         | ReadNothing()
         | JoinStrings(folder=run.folder, min_count=settings.min_count)
-        | ScoreStrings(folder=run.folder, mi=settings.mi, score=settings.score)
+        | ScoreStrings(folder=run.folder, score=settings.score)
         | MarkStrings(
             folder=run.folder,
             symbols=settings.symbols,

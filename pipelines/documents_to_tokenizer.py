@@ -46,22 +46,8 @@ class Options(CommonOptions):
         "case)",
     )
     characters: bool = option(default=False, help="make each character a subword, and merge none")
-    coverage: float = option(
-        0.99999,
-        above=0,
-        at_most=1,
-        metavar="RATIO",
-        help="fraction of all characters that subwords cover, the rarest are unknown; ignored with "
-        "--characters (default: 0.99999)",
-    )
     min_count: int = option(
         1, help="learn from words that occur at least N times (default: 1)", at_least=1
-    )
-    max_words: int = option(
-        2_000_000,
-        help="learn from at most the N most frequent words; each takes 1.5 kB of memory (default: "
-        "2000000)",
-        at_least=1,
     )
 
 

@@ -44,8 +44,8 @@ READ = {"pages": "pages", "paragraphs": "news_paragraphs", "revisits": "news_rev
 CLEANED = {"articles": "pages", "signatures": "news_signatures"}
 RANGE_BYTES = 4 << 20
 """The size of the part of an archive that is one unit, in bytes on disk."""
-MAX_PAGE_MB = 500
-"""The largest allowed ``--max-page-size``, in MB."""
+MAX_PAGE_BYTES = 10_000_000
+"""The size of the largest page that is not rejected."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,27 +101,6 @@ class Options(CommonOptions):
         help="leave out articles of fewer than N characters; a Han character counts as three, kana "
         "and Hangul as two (default: 200)",
     )
-    max_non_letters: float = option(
-        0.25,
-        at_least=0,
-        at_most=1,
-        metavar="RATIO",
-        help="leave out articles with a larger fraction of digits and symbols (default: 0.25)",
-    )
-    max_links: float = option(
-        0.5,
-        at_least=0,
-        at_most=1,
-        metavar="RATIO",
-        help="leave out lists, that is, pages with a larger fraction of their text in links "
-        "(default: 0.5)",
-    )
-    stub_characters: int = option(
-        1_500,
-        at_least=0,
-        help="leave out pages that say that they are not free and have fewer than N characters "
-        "(default: 1500; 0: none)",
-    )
     boilerplate_pages: int = option(
         5,
         at_least=0,
@@ -146,30 +125,11 @@ class Options(CommonOptions):
     license: str | None = option(
         None, metavar="SPDX", help="SPDX identifier of the licence of pages that name none"
     )
-    max_page_size: float = option(
-        10.0,
-        above=0,
-        at_most=MAX_PAGE_MB,
-        metavar="MB",
-        help="reject pages larger than this, in MB (default: 10, at most 500)",
-    )
-    max_seconds: float = option(
-        10.0,
-        above=0,
-        below=inf,
-        metavar="S",
-        help="reject pages that take more seconds of CPU time than this (default: 10)",
-    )
 
     @property
     def crawled(self) -> Path:
         """The folder of the crawl: ``--archive``, or else ``OUTPUT-crawl``."""
         return self.archive or self.output.with_name(f"{self.output.name}-crawl")
-
-    @property
-    def max_page_bytes(self) -> int:
-        """The size of the largest page that is not rejected, in bytes."""
-        return int(self.max_page_size * 1e6)
 
 
 def plan(options: Options) -> Plan:
@@ -194,8 +154,8 @@ def plan(options: Options) -> Plan:
             "with": extractor,
             "thresholds": thresholds | {"langs": list(thresholds["langs"])},
             "license": options.license,
-            "max_bytes": options.max_page_bytes,
-            **values_in(options, "max_seconds", "limit", "exclude"),
+            "max_bytes": MAX_PAGE_BYTES,
+            **values_in(options, "limit", "exclude"),
             **values_in(options, "boilerplate_pages", "near_duplicates"),
             "libraries": {name: version(name) for name in ("lxml", "py3langid", "rensa")},
         },
@@ -248,11 +208,6 @@ def archives_of(options: Options) -> tuple[str, ...]:
     is_begun = (output / "run.json").exists() or any((output / ".build").glob("*/plan.json"))
     if is_begun and read_session(archive).get("finished"):
         _say(f"{output} was begun: no new crawl. For one, name another --output.")
-    elif options.show_graph:
-        raise UsageError(
-            "--show-graph: with --sites, the archives must be there. Crawl first, by onoma crawl, "
-            "and name its archives with --warc."
-        )
     else:
         report = crawl(sites, archive, say=_say)
         for line in report.lines():
@@ -312,9 +267,6 @@ def _thresholds(options: Options) -> "Thresholds":
     return Thresholds(
         langs=tuple(sorted(set(map(primary_language, options.lang)))),
         min_characters=options.min_characters,
-        max_non_letters=options.max_non_letters,
-        max_links=options.max_links,
-        stub_characters=options.stub_characters,
         keep_reserved=options.reserved == "keep",
     )
 
@@ -332,9 +284,9 @@ def read(units: PCollection, options: Options, run: Run) -> PCollection:
     reader = ReadSavedPages if options.html else ReadWebArchives
     return (
         units
-        | reader(max_page_bytes=options.max_page_bytes)
+        | reader(max_page_bytes=MAX_PAGE_BYTES)
         | NoteRevisits()
-        | ExtractArticles(extractor=options.extractor, max_seconds=options.max_seconds)
+        | ExtractArticles(extractor=options.extractor)
         | FilterArticles(thresholds=_thresholds(options), license=options.license)
         | run.write_shards("read")
     )

@@ -77,10 +77,6 @@ class CommonOptions:
         help="fail and publish nothing if more records than this fraction, and more than ten or "
         "half of them, are rejected (default: 0.01)",
     )
-    show_graph: bool = option(
-        default=False,
-        help="print the graph of transforms as a Mermaid diagram, and process no data",
-    )
     json: bool = option(
         default=False, help="print the summary as one JSON object on standard output, for programs"
     )

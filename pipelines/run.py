@@ -32,7 +32,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -40,10 +39,9 @@ from corpora.errors import CorpusError, TooManyRejectsError
 from corpora.runs.plan import Plan, version_of_code
 from corpora.runs.record_errors import INTERNAL_ERROR
 from corpora.system import command_names
-from corpora.system.arguments import execute, fail, paint, prepare_streams
+from corpora.system.arguments import fail, paint, prepare_streams
 from corpora.system.command_names import as_typed
 from corpora.system.extras import reason_of
-from corpora.system.files import take_away
 from corpora.system.imports import hide_pandas_from_pyarrow
 from corpora.system.interrupts import TERMINATED, Terminated, terminable
 from pipelines.failures import WorkerDiedError, explain, failure_of
@@ -102,8 +100,6 @@ def main(name: str, argv: Sequence[str] | None = None) -> int:
         output = options.bucket or str(options.output)
         if argv is None or command_names.own_process:
             hide_pandas_from_pyarrow()
-        if options.show_graph:
-            return execute(lambda: _draw(pipeline, options), path=options.output)
         with terminable():
             lines = _run_anywhere(pipeline, options)
     except CorpusError as error:
@@ -180,23 +176,6 @@ def _run(
     if INTERNAL_ERROR in account.rejected:
         said.append(f"WARNING {INTERNAL_ERROR}: an error of Onoma; please report it, with {log}")
     return said + list(pipeline.next_steps(options))
-
-
-def _draw(pipeline: Pipeline, options: CommonOptions) -> list[str]:
-    """Plan, and draw the graph of what would be done; leave nothing (pieces of a packed dump)."""
-    import_module("pipelines.in_memory")  # first, for it loads only what graphs need of Beam
-    from pipelines.picture import to_mermaid
-
-    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        if options.bucket:
-            options = replace(options, output=Path(folder))
-        is_new = not options.output.exists()
-        try:
-            plan = pipeline.plan(options)
-        finally:
-            if is_new:
-                take_away(options.output)
-        return [to_mermaid(pipeline.phases, plan=plan, options=options)]
 
 
 def _plan(pipeline: Pipeline, options: CommonOptions) -> Plan:

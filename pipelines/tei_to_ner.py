@@ -56,8 +56,8 @@ _REGISTER = "register "  # the prefix of names of register files
 log = logging.getLogger(__name__)
 _INCLUDED = "included "
 DATASETS = {"documents": "documents", "ner": "ner"}
-MAX_FILE_MB = 500
-"""The largest allowed ``--max-file-size``, in MB: a batch of texts holds less than 2 GiB."""
+MAX_BYTES = 50_000_000
+"""The size of the largest file that is not rejected, with all that it includes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,24 +108,11 @@ class Options(CommonOptions):
         help="words that end no sentence: those of the tables and the edition, or also those "
         "learned from the input (default: listed)",
     )
-    max_file_size: float = option(
-        50.0,
-        above=0,
-        at_most=MAX_FILE_MB,
-        metavar="MB",
-        help="reject files larger than this with all that they include, in MB (default: 50, at "
-        "most 500)",
-    )
 
     @property
     def has_lines(self) -> bool:
         """Whether documents hold the line numbers of their text in its file."""
         return self.lines or bool(self.register)
-
-    @property
-    def max_bytes(self) -> int:
-        """The size of the largest file that is not rejected, in bytes."""
-        return int(self.max_file_size * 1e6)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +137,7 @@ def plan(options: Options) -> Plan:
     edition = load_edition(Path(edition_file.path))
     found = find_inputs(options.input, suffix=SUFFIXES, exclude=options.exclude)
     files = describe_files(dict(islice(found.items(), options.limit)))
-    included = {} if options.has_lines else find_included(files, max_bytes=options.max_bytes)
+    included = {} if options.has_lines else find_included(files, max_bytes=MAX_BYTES)
     # An included file is only read as a part of the files that include it.
     files = [file for file in files if file.name not in included]
     repeated = find_repeated(files, included)
@@ -177,7 +164,7 @@ def plan(options: Options) -> Plan:
     return Plan(
         pipeline="tei_to_ner",
         datasets=DATASETS,
-        parameters=values_in(settings, "edition_name", "nested", "max_bytes")
+        parameters=values_in(settings, "edition_name", "nested")
         | {"lines": settings.has_lines, "patterns": settings.patterns}
         | {"abbreviations": settings.learned, **how}
         | values_in(options, "limit", "exclude"),
@@ -208,8 +195,8 @@ def _learned(
     """Learn abbreviations from all files, if the options ask for it."""
     if options.abbreviations != "learned":
         return {}
-    readable = [file for file in files if file.size <= options.max_bytes]
-    texts = _texts(readable, edition, included=included, max_bytes=options.max_bytes)
+    readable = [file for file in files if file.size <= MAX_BYTES]
+    texts = _texts(readable, edition, included=included)
     return as_tables(learn_abbreviations(texts, edition))
 
 
@@ -218,10 +205,9 @@ def _texts(
     edition: Edition,
     *,
     included: Mapping[str, InputFile],
-    max_bytes: int,
 ) -> Iterator[tuple[str | None, str]]:
     """Yield the language and the text of each document."""
-    read = partial(read_tei, edition=edition, included=included, max_bytes=max_bytes)
+    read = partial(read_tei, edition=edition, included=included, max_bytes=MAX_BYTES)
     for file in files:
         with suppress(XmlError):  # the run will reject the file, with the reason
             for text in read(file.read(), name=file.name):
@@ -254,7 +240,7 @@ def graph(units: PCollection, settings: Settings, run: Run) -> PCollection:
 
     return (
         units
-        | ReadFiles(max_bytes=settings.max_bytes)
+        | ReadFiles(max_bytes=MAX_BYTES)
         | ParseTei(
             edition=run.auxiliary["edition"],
             learned=settings.learned,
@@ -262,7 +248,7 @@ def graph(units: PCollection, settings: Settings, run: Run) -> PCollection:
             has_lines=settings.has_lines,
             included={file.name: file for file in named(_INCLUDED, run.auxiliary)},
             repeated=settings.repeated,
-            max_bytes=settings.max_bytes,
+            max_bytes=MAX_BYTES,
         )
         | ToSentences(
             nested=settings.nested,

@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from math import inf
 from pathlib import Path
 from typing import Literal
 
@@ -45,8 +44,6 @@ DATASETS = {"": "documents"}
 FOUND = {"pages": "pages"}
 RANGE_BYTES = 8 << 20
 """The bytes of a unit, about: a larger file is cut, if its parts can be read by themselves."""
-MAX_CHARACTERS = 500_000_000
-"""The largest allowed ``--max-characters``: a column of a batch holds less than 2 GiB."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,19 +108,6 @@ class Options(CommonOptions):
     )
     license: str | None = option(
         None, metavar="SPDX", help="SPDX identifier of the licence of texts that name none"
-    )
-    max_file_size: float = option(
-        10_000.0,
-        above=0,
-        below=inf,
-        metavar="MB",
-        help="reject files larger than this when decompressed, in MB (default: 10000)",
-    )
-    max_characters: int = option(
-        50_000_000,
-        above=0,
-        at_most=MAX_CHARACTERS,
-        help="reject documents of more than N characters (default: 50000000)",
     )
 
 
@@ -206,8 +190,6 @@ def _settings(options: Options, files: Sequence[InputFile]) -> Settings:
             split_blank=options.split_blank,
             fields=parse_fields(options.field),
             metadata=sorted(set(options.metadata)),
-            max_bytes=int(options.max_file_size * 1e6),
-            max_characters=options.max_characters,
         ),
     )
 

@@ -52,8 +52,8 @@ RESOLVED = {name: FOUND[name] for name in ("pages", "found_redirects")}
 """The datasets of ``FOUND`` that the last phase reads."""
 UNITS = 1000
 """The number of units of a large dump, about."""
-MAX_PAGE_MB = 500
-"""The largest allowed ``--max-page-size``, in MB: a batch of texts holds less than 2 GiB."""
+MAX_PAGE_BYTES = 50_000_000
+"""The size of the largest page that is not rejected; MediaWiki's own bound is 2 MB."""
 RANGE_BYTES = (8 << 20, 64 << 20)
 """The smallest and the largest part of a dump that is one unit, in bytes of XML."""
 PAGE_PROPS = "page_props"
@@ -69,15 +69,6 @@ class Options(CommonOptions):
         "article",
         help="add mentions where titles that the article links to, or its own title, stand without "
         "a link (default: article)",
-    )
-    right: Literal["word", "prefix"] = option(
-        "word",
-        help="where a matched title may end: only at the end of a word, or also inside one "
-        "(windmill|s) (default: word)",
-    )
-    anchors: Literal["on", "off"] = option(
-        "off",
-        help="match the texts of an article's links, too, not only their titles (default: off)",
     )
     extractor: Literal["onoma", "wikiextractor"] = option(
         "onoma",
@@ -152,13 +143,6 @@ class Options(CommonOptions):
         help="SPDX identifier of the licence of the text (default: that of Wikimedia at the date "
         "of the dump)",
     )
-    max_page_size: float = option(
-        50.0,
-        above=0,
-        at_most=MAX_PAGE_MB,
-        metavar="MB",
-        help="reject pages larger than this, in MB (default: 50, at most 500)",
-    )
     allow_truncated: bool = option(
         default=False, help="read an incomplete dump as far as it goes, instead of failing"
     )
@@ -176,8 +160,6 @@ def plan(options: Options) -> Plan:
 
     if options.extractor == "wikiextractor":
         check_installed()
-    if options.augment == "off":
-        refuse(options, "right", "anchors", because="is for --augment article")
     earlier = find_earlier(options.reuse, output=options.output) if options.reuse else None
     named = with_parts(find_inputs(options.input, exclude=options.exclude))
     groups = grouped(describe_files(named))
@@ -194,7 +176,7 @@ def plan(options: Options) -> Plan:
         for number, (group, part) in enumerate(ranges)
     )
 
-    read = partial(read_pages_of, max_page_bytes=settings.max_page_bytes)
+    read = partial(read_pages_of, max_page_bytes=MAX_PAGE_BYTES)
     pages = (page for unit in units for page in read(unit))
     learned = _abbreviations(options, settings, pages, earlier=earlier)
     settings = replace(settings, abbreviations=learned)
@@ -276,10 +258,8 @@ def _settings(options: Options, dumps: Sequence["Dump"], *, file: str) -> WikiSe
         interwiki=options.interwiki,
         extractor=extractor,
         augment=options.augment,
-        right=options.right,
-        anchors=options.anchors,
         license=options.license or (None if is_html else license_of_file),
-        max_page_bytes=int(options.max_page_size * 1e6),
+        max_page_bytes=MAX_PAGE_BYTES,
         n_tables=len(options.templates),
         blocks=_kinds_of_blocks(options),
         expand_templates=not is_html and _is_expanding(options, name, lang),

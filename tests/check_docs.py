@@ -112,20 +112,6 @@ def test_search_finds_words_and_options(address, browser, words, first):
     page.close()
 
 
-def test_graphs_are_boxes_below_each_other(address, browser):
-    page = browser.new_page(viewport={"width": 320, "height": 900})
-    page.goto(f"{address}pipelines/")
-
-    phases = page.locator(".graph").last.locator("> li").all()
-
-    steps = [phase.locator("li").all_inner_texts() for phase in phases]
-    assert len(steps) == 3
-    assert [each[0] for each in steps] == ["units"] * 3
-    assert [each[-1] for each in steps] == ["WriteShards"] * 3
-    assert page.get_by_text("flowchart").count() == 0
-    page.close()
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_code_can_be_read(address, browser, scheme):
     context = browser.new_context(color_scheme=scheme)

@@ -247,9 +247,7 @@ def test_beam_is_loaded_only_where_graphs_are_made_and_run():
     meets = {f.relative_to(ROOT).as_posix() for f in MODULES if "apache_beam" in imported(f)}
 
     others = {file for file in meets if not file.startswith("pipelines/transforms/")}
-    assert others == {
-        f"pipelines/{name}.py" for name in ("in_memory", "on_beam", "options", "picture")
-    }
+    assert others == {f"pipelines/{name}.py" for name in ("in_memory", "on_beam", "options")}
 
 
 def test_options_are_fields_of_dataclasses():

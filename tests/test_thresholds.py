@@ -86,7 +86,7 @@ def test_titles_are_found_beyond_a_window():
     nested = {" ".join(["aaa"] * n): f"Aaa {n}" for n in range(1, 41)}
     line = " ".join(["aaa"] * (form_table.WINDOW // 4 + 1)) + "\n"
 
-    found = matches.match_titles([line, line], [nested, nested], [[], []], right="word")
+    found = matches.match_titles([line, line], [nested, nested], [[], []])
 
     whole, rest = divmod(len(line.split()), 40)
     expected = ["Aaa 40"] * whole + [f"Aaa {rest}"] * (rest > 0)

@@ -45,14 +45,6 @@ class Options:
     output: Path | None = option(
         None, metavar="DIR", help="folder to write the pages into (default: RUN/concordance)"
     )
-    min_ratio: float = option(
-        0.1,
-        at_least=0,
-        at_most=1,
-        metavar="RATIO",
-        help="take a word for a common word, not a name, if less than this fraction of its places "
-        "is tagged (default: 0.1)",
-    )
     json: bool = option(default=False, help=SUMMARY)
 
 
@@ -84,7 +76,7 @@ def _write(
     elif (folder / "register.jsonl").is_file():
         register = load_register(folder / "register.jsonl")
     vocab = titles_of(options.entities) if options.entities else {}
-    concordance = collect(dataset, register, vocab=vocab, min_ratio=options.min_ratio)
+    concordance = collect(dataset, register, vocab=vocab)
     names = []
     for page in make_pages(concordance, title=folder.name):
         write_text(output / page.name, [page.html])

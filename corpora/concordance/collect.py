@@ -22,6 +22,8 @@ _SEARCHED: tuple[FormKind, ...] = (
     *("canonical", "variant", "full", "inverted", "with_role", "surname", "added"),
 )
 """The kinds of a register's forms that are searched for in the text; forenames alone are not."""
+MIN_RATIO = 0.1
+"""The lowest ratio of tagged places of a name; a word below it is a common word."""
 _DATES = ("sent_date", "date")
 _ISO = re.compile(r"-?\d{4}(?:-\d\d){0,2}")
 _YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)")
@@ -113,12 +115,11 @@ def collect(
     register: Register | None,
     *,
     vocab: Mapping[str, tuple[str, Sequence[str]]],
-    min_ratio: float,
 ) -> Concordance:
     """Collect the mentions of documents by entity.
 
     ``vocab`` has the titles and the forms of entities that no register has. A form that is tagged
-    in less than ``min_ratio`` of its places is a common word.
+    in less than ``MIN_RATIO`` of its places is a common word.
     """
     documents = sorted(documents, key=lambda document: _letter(document).key)
     letters = [_letter(document) for document in documents]
@@ -145,7 +146,7 @@ def collect(
         _name(subject, vocab)
     _drop_labels_without_ids(by_form)
     meant = _known_forms(subjects)
-    untagged, common = _split(_untagged(documents, subjects, meant), min_ratio)
+    untagged, common = _split(_untagged(documents, subjects, meant))
     return Concordance(
         letters=letters,
         subjects=subjects,
@@ -253,7 +254,7 @@ def _is_a_name(form: str) -> bool:
     return len(form) > 1 and not form[0].islower() and any(map(str.isalpha, form))
 
 
-def _split(found: list[Untagged], min_ratio: float) -> tuple[list[Untagged], list[Untagged]]:
+def _split(found: list[Untagged]) -> tuple[list[Untagged], list[Untagged]]:
     """Separate forms that are names from single words that are seldom tagged.
 
     A form of several words is a name, and so is one that is never tagged.
@@ -261,5 +262,5 @@ def _split(found: list[Untagged], min_ratio: float) -> tuple[list[Untagged], lis
     parted: tuple[list[Untagged], list[Untagged]] = ([], [])
     for each in found:
         is_word = " " not in each.form and each.n_tagged > 0
-        parted[is_word and each.n_tagged / each.n < min_ratio].append(each)
+        parted[is_word and each.n_tagged / each.n < MIN_RATIO].append(each)
     return parted

@@ -167,7 +167,7 @@ _ENTITY_STAGES = {
         *(_ENTITY, *_columns(page_id=_STRING, names=pa.list_(_STRING), languages=_INT32)),
         *(_COUNT, *_COUNTS, *_OF_PAGES),
     ],
-    "entity_forms": [_PART, _ENTITY, _FORM, _COUNT, *_columns(is_alias=_BOOL), _LANGS],
+    "entity_forms": [_PART, _ENTITY, _FORM, _COUNT, _LANGS],
     "entity_aliases": [
         *(_PART, *_columns(id=_INT32, number=_INT32)),
         *(_FORM, _COUNT, *_columns(linked=_INT64), _LANGS),

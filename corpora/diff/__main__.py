@@ -20,14 +20,11 @@ if TYPE_CHECKING:
     from corpora.diff.comparison import Comparison
     from corpora.diff.limits import Limit
 
-N_EXAMPLES = 20
 LEFT_OUT = "reuse"
 """The dataset that is not compared: page hashes, by which the next run finds changed pages."""
 
 
-def compare_all(
-    old: Path, new: Path, *, given: Sequence["Limit"] = (), n_examples: int = N_EXAMPLES
-) -> list["Comparison"]:
+def compare_all(old: Path, new: Path, *, given: Sequence["Limit"] = ()) -> list["Comparison"]:
     """Compare a dataset with another, or each dataset of a run with the dataset of the same name.
 
     Raises ``CorpusError`` where there is no dataset or one is missing in ``new``, ``UsageError``
@@ -40,13 +37,7 @@ def compare_all(
     for folder in (old, new):
         refuse_versions(folder)
     found = [
-        compare(
-            old / name,
-            new / name,
-            name=name or new.resolve().name,
-            given=given,
-            n_examples=n_examples,
-        )
+        compare(old / name, new / name, name=name or new.resolve().name, given=given)
         for name in _datasets(old)
     ]
     measures = _measures(found)
@@ -95,12 +86,6 @@ class Options:
         help="how far measures may change, such as documents=-10%% labels.PER=+50%% rejected=x3 "
         "links_per_page=off",
     )
-    examples: int = option(
-        N_EXAMPLES,
-        at_least=0,
-        help="largest number of rows to list of each kind: added, removed, renamed, changed "
-        f"(default: {N_EXAMPLES})",
-    )
 
 
 class TooFarError(CorpusError):
@@ -126,7 +111,7 @@ def _run(options: Options) -> Iterator[str]:
     check(options)
     old, new = options.old, options.new
     given = [Limit.parse(text) for text in options.fail_if]
-    found = compare_all(old, new, given=given, n_examples=options.examples)
+    found = compare_all(old, new, given=given)
     if options.html:
         page = to_html(found, old=old.resolve().name, new=new.resolve().name)
         write_named(options.html, [page])

@@ -22,6 +22,8 @@ from corpora.errors import DamagedDatasetError
 from corpora.hashing.rows import NOTHING, Hashes, hash_columns
 
 Rows = npt.NDArray[np.int64]
+N_EXAMPLES = 20
+"""The most rows that are described of each kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +61,7 @@ class Comparison:
     """Descriptions of the measures that moved further than their limits allow."""
 
 
-def compare(
-    old: Path, new: Path, *, name: str, given: Sequence[Limit], n_examples: int
-) -> Comparison:
+def compare(old: Path, new: Path, *, name: str, given: Sequence[Limit]) -> Comparison:
     """Compare two versions of a dataset.
 
     Raises ``ShardSchemaError`` where their schemas differ, ``CorpusError`` where one is no dataset.
@@ -85,7 +85,7 @@ def compare(
         new=after.fingerprint,
         counts=matched.counts,
         changed_columns={group: int(is_other.sum()) for group, is_other in matched.groups.items()},
-        examples=matched.examples(n_examples),
+        examples=matched.examples(N_EXAMPLES),
         drift=drift,
         exceeded=tuple(filter(None, exceeded)),
     )

@@ -41,8 +41,8 @@ def link_forms(
     """Find the forms of a partition that are aliases, and build a row for each form and entity.
 
     ``size`` is the number of rows in a slice of the vocabulary. ``table`` has ``entity, form,
-    is_alias, langs, count``, added up; links to entities outside the vocabulary also count for how
-    often a form is linked.
+    langs, count``, added up; links to entities outside the vocabulary also count for how often a
+    form is linked.
     """
     linked = Sums(("form",))
     linked.add(table)
@@ -50,8 +50,7 @@ def link_forms(
     live = vocab.filter(pc.invert(vocab.column("retired"))).combine_chunks()
     rows = pc.index_in(table.column("entity"), live.column("entity").combine_chunks())
     ids = live.column("id").take(rows)
-    is_alias = table.column("is_alias").cast(pa.bool_())
-    table = table.append_column("id", ids).filter(pc.and_(is_alias, pc.is_valid(ids)))
+    table = table.append_column("id", ids).filter(pc.is_valid(ids))
     forms = table.column("form").unique()
     of_totals = pc.index_in(table.column("form"), totals.column("form").combine_chunks())
     table = table.append_column("linked", totals.column("count").take(of_totals))

@@ -48,8 +48,7 @@ class Change(NamedTuple):
     """A difference between a refreshed vocabulary and the one before."""
 
     kind: str
-    """``added``, ``renamed``, ``returned``, ``moved`` (to another id), ``removed`` or
-    ``dropped``."""
+    """``added``, ``renamed``, ``returned`` or ``removed``."""
     id: int | None
     previous_id: int | None
     entity: str | None
@@ -147,10 +146,10 @@ def _coverage(counts: Rows, totals: Sequence[Path], rules: Rules) -> dict[str, i
     return counters
 
 
-def assign_ids(chosen: pa.Table, previous: pa.Table | None, *, compact: bool) -> pa.Table:
+def assign_ids(chosen: pa.Table, previous: pa.Table | None) -> pa.Table:
     """Assign ids; returns rows of ``entities`` in the order of their ids, without aliases."""
     special = _rows(pa.table({"entity": SPECIAL, "title": SPECIAL}), np.arange(len(SPECIAL)))
-    if previous is None or compact:
+    if previous is None:
         ids = np.arange(len(SPECIAL), len(SPECIAL) + len(chosen))
         return pa.concat_tables([special, _rows(chosen, ids)])
     found = match(chosen, previous)
@@ -222,25 +221,18 @@ def changes(vocab: pa.Table, previous: pa.Table) -> Iterator[Change]:
         if row < 0:
             yield Change("added", id, None, name, None)
             continue
-        how = {
-            "renamed": name != old_names[row],
-            "returned": was_retired[row],
-            "moved": id != row,
-        }
-        for kind in (kind for kind, is_so in how.items() if is_so):
-            yield Change(kind, id, row, name, old_names[row])
-    # Earlier rows without a match are retired, or gone if the vocabulary is compact.
-    is_compact = len(vocab) == len(live) + len(SPECIAL)
+        if name != old_names[row]:
+            yield Change("renamed", id, row, name, old_names[row])
+        if was_retired[row]:
+            yield Change("returned", id, row, name, old_names[row])
     for row in np.setdiff1d(np.arange(len(SPECIAL), len(previous)), found).tolist():
         if not was_retired[row]:
-            yield Change("removed", None if is_compact else row, row, None, old_names[row])
-        elif is_compact:
-            yield Change("dropped", None, row, None, old_names[row])
+            yield Change("removed", row, row, None, old_names[row])
 
 
 def count_changes(listed: Iterator[Change]) -> Mapping[str, int]:
     """Count the changes of each kind, for the counters of a run."""
-    counted = dict.fromkeys(("added", "renamed", "returned", "moved", "removed", "dropped"), 0)
+    counted = dict.fromkeys(("added", "renamed", "returned", "removed"), 0)
     for change in listed:
         counted[change.kind] += 1
     return {f"changes.{kind}": n for kind, n in counted.items()}

@@ -246,22 +246,16 @@ class PartitionTotals:
             }
         )
 
-    def forms(self, *, max_aliases: int | None) -> pa.Table:
+    def forms(self) -> pa.Table:
         """Build a row for each entity and form.
 
-        The most frequent forms of an entity are aliases. ``langs`` are the languages of a form,
-        joined by spaces, the most frequent first.
+        ``langs`` are the languages of a form, joined by spaces, the most frequent first.
         """
         is_counted = pc.is_in(self._rows.column("origin"), self._origins)
         sums = Sums(("entity", "form", "lang"))
         sums.add(self._rows.filter(is_counted))
         table = sums.table()
-        table = _with_languages(table.filter(pc.not_equal(table.column("form"), "")))
-        if max_aliases is None:
-            return table.append_column("is_alias", pa.array(np.ones(len(table), np.bool_)))
-        order = [("entity", "ascending"), ("count", "descending"), ("form", "ascending")]
-        table = table.sort_by(order)
-        return table.append_column("is_alias", pc.less(_ranks(table), max_aliases))
+        return _with_languages(table.filter(pc.not_equal(table.column("form"), "")))
 
 
 def _with_languages(table: pa.Table) -> pa.Table:
@@ -293,13 +287,6 @@ def _begins(keys: pa.ChunkedArray) -> Parts:
     if not len(column):
         return np.empty(0, np.int64)
     return np.append(0, np.flatnonzero(_differs(column)) + 1)
-
-
-def _ranks(table: pa.Table) -> pa.Array:
-    """Compute the rank of each row within its entity, from 0; rows are sorted by entity."""
-    begins = _begins(table.column("entity"))
-    lengths = np.diff(begins, append=len(table))
-    return pa.array(np.arange(len(table)) - np.repeat(begins, lengths))
 
 
 def _first_pages(pages: Sequence[pa.Table]) -> pa.Table:

@@ -105,7 +105,7 @@ class ExampleMaker:
         if rules.words == "jieba":
             row = with_chinese_words(row, sentences)
         entities = find_entities(mentions, sentences.bases, vocab=self.vocab, rules=limits)
-        entities.align(row, max_subwords=limits.max_subwords)
+        entities.align(row)
         is_short = row.sizes < max(rules.min_sentence_subwords, 1)
         entities.leave_out(row, is_short)
         kept = row.without(is_short)

@@ -13,6 +13,8 @@ from corpora.datasets.columns import Mentions
 from corpora.entities.vocabulary import SPECIAL, UNK, EntityVocab, limited_ids
 from corpora.examples.subwords import Bools, Ints, SubwordRow
 
+MAX_SUBWORDS: Final = 30
+"""The most subwords of a mention."""
 LOSSES: Final = {
     "of_other_origins": "of an origin that was not asked for",
     "unsure": "they were added with a lower probability than was asked for",
@@ -45,8 +47,6 @@ class MentionRules:
     """Whether mentions without an entity of the vocabulary are kept as ``[UNK]``, as in LUKE."""
     min_entity_count: int = 1
     """The least count of an entity in the vocabulary; ids are those of ``limited_ids``."""
-    max_subwords: int = 30
-    """The most subwords of a mention."""
     max_entities: int = 128
     """The most entities of an example."""
 
@@ -76,7 +76,7 @@ class Entities:
         for name in ("mentions", "ids", "starts", "ends", "is_widened"):
             setattr(self, name, getattr(self, name)[which])
 
-    def align(self, row: SubwordRow, *, max_subwords: int) -> None:
+    def align(self, row: SubwordRow) -> None:
         """Replace offsets of characters by those of the subwords that overlap.
 
         Removes entities in no sentence or across two, and those with too many subwords.
@@ -91,7 +91,7 @@ class Entities:
         self.lose("without_subwords", self.starts >= self.ends)
         sentences = row.spans_of(self.starts)
         self.lose("crossing_sentences", sentences != row.spans_of(self.ends - 1))
-        self.lose("too_long", self.ends - self.starts > max_subwords)
+        self.lose("too_long", self.ends - self.starts > MAX_SUBWORDS)
 
     def leave_out(self, row: SubwordRow, is_left_out: Bools) -> None:
         """Remove the entities of left-out sentences, and index subwords without these."""

@@ -52,13 +52,13 @@ def read_split_file(path: Path, names: Sequence[str]) -> Mapping[str, str]:
 
 
 def with_splits(
-    batch: "pa.RecordBatch", *, by: str, ratios: Mapping[str, float], seed: int
+    batch: "pa.RecordBatch", *, by: str, ratios: Mapping[str, float]
 ) -> "pa.RecordBatch":
     """Assign each row the split that the hash of its value in the column ``by`` chooses."""
     import pyarrow as pa
 
     names = batch.column(by).to_pylist()
-    chosen = {name: choose(name, ratios, seed=seed) for name in dict.fromkeys(names)}
+    chosen = {name: choose(name, ratios) for name in dict.fromkeys(names)}
     splits = pa.array([chosen[name] for name in names], pa.string())
     number = batch.schema.get_field_index("split")
     return batch.set_column(number, batch.schema.field(number), splits)

@@ -25,11 +25,11 @@ SCORES: Mapping[str, Callable[[Floats, Floats, Floats, Ints], Floats]] = {
 up for the other; ``paper``: the sum of the three; ``frequency``: the count alone."""
 
 
-def fill_scores(strings: Strings, totals: Ints, *, mi: str, score: str) -> None:
+def fill_scores(strings: Strings, totals: Ints, *, score: str) -> None:
     """Fill in the columns ``mi`` and ``score``; ``totals`` as in ``Vocabulary``."""
     ratios = Ratios.of_totals(strings, totals)
     for length, rows in strings.chunks():
-        values = strings["mi"][rows] = MI[mi](ratios, rows, length)
+        values = strings["mi"][rows] = mutual_information(ratios, rows, length)
         columns = (np.asarray(strings[name][rows]) for name in ("left", "right", "counts"))
         strings["score"][rows] = SCORES[score](values, *columns)
 
@@ -88,20 +88,11 @@ def _most(ratios: Ratios, rows: Ints, *, length: int) -> Floats:
     return np.asarray(np.maximum(-ratios.of(rows, scopes, length=length), 1e-9))
 
 
-def _weakest(ratios: Ratios, rows: Ints, length: int) -> Floats:
-    """Return the mutual information of the two parts of a string where it is weakest."""
-    return np.asarray(np.minimum.reduce(information_at_cuts(ratios, rows, length=length)))
-
-
-def _adjacent(ratios: Ratios, rows: Ints, length: int) -> Floats:
+def mutual_information(ratios: Ratios, rows: Ints, length: int) -> Floats:
     """Return the mean mutual information of each two neighbouring symbols of a string."""
     strings = ratios.strings
     tails = strings.tails(rows, length=length) | {length: rows}
     heads = {n: strings.heads(tails[n], length=n) | {n: tails[n]} for n in tails}
-    values = [_weakest(ratios, heads[size][2], 2) for size in range(length, 1, -1)]
+    pairs = (heads[size][2] for size in range(length, 1, -1))
+    values = [information_at_cuts(ratios, pair, length=2)[0] for pair in pairs]
     return np.asarray(np.mean(values, axis=0))
-
-
-MI = {"weakest": _weakest, "adjacent": _adjacent}
-"""Ways to compute the mutual information of a string of more than two symbols: at the cut where it
-is weakest, or the mean over adjacent symbols."""

@@ -14,7 +14,7 @@ from corpora.matching.form_dictionary import BLOCKS
 
 SPACE = "lexicon"
 """The prefix of the entity of a word that belongs to no group: ``lexicon:FORM``."""
-_COLUMNS = ("form", "group", "score", "rank", "flags")
+_COLUMNS = ("form", "group", "rank", "flags")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,6 @@ class WordFilter:
     """Flags that exclude a word."""
     max_rank: int | None = None
     """The highest rank in each lexicon; None: no limit."""
-    min_score: float | None = None
 
     def chooses(self, batch: pa.RecordBatch) -> pa.Array:
         """Tell which candidates are words that pass the filter."""
@@ -33,8 +32,6 @@ class WordFilter:
         if self.max_rank is not None:
             is_best = pc.less_equal(batch.column("rank"), self.max_rank)
             found = pc.and_(found, pc.fill_null(is_best, fill_value=False))
-        if self.min_score is not None:
-            found = pc.and_(found, pc.greater_equal(batch.column("score"), self.min_score))
         return found
 
 

@@ -27,7 +27,7 @@ from corpora.errors import CorpusError
 from corpora.hashing.strings import long_hashes
 from corpora.matching.arrays import Numbers, run_begins
 from corpora.matching.composition import composed, find_composed
-from corpora.matching.form_table import FormTable, Overlap, build_form_table
+from corpora.matching.form_table import FormTable, build_form_table
 from corpora.matching.surface_forms import Right, fold
 from corpora.matching.variants import as_one
 
@@ -62,7 +62,6 @@ class Matching:
     """The language whose rules for words and case apply; None: unknown."""
     right: Right = "word"
     ignore_case: bool = True
-    overlap: Overlap = "leftmost_longest"
     are_variants_same: bool = False
     """Whether both Chinese scripts, all widths and the dots of names are the same."""
 
@@ -315,7 +314,6 @@ class FormDictionary:
             lang=matching.lang,
             ignore_case=matching.ignore_case,
             right=matching.right,
-            overlap=matching.overlap,
             groups=(group,),
         )
 

@@ -25,7 +25,6 @@ a word may end after each character, each prefix takes 16.
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -45,15 +44,9 @@ from corpora.matching.surface_forms import (
 )
 from corpora.segmentation.language_tags import primary_language
 
-Overlap = Literal["leftmost_longest", "longest_cover"]
-"""Which of overlapping matches are kept: the leftmost and there the longest, or the disjoint
-matches whose squared lengths have the largest sum, which takes up to three times as long."""
-
 FILES = "keys.npy", "values.npy", "firsts.npy"
 WINDOW = 1 << 16
 """The number of characters that are searched at once; longer lines are not cut."""
-PIECE = 1 << 13
-"""The number of characters whose overlapping forms are compared at once, at 170 bytes a form."""
 _FORMS_AT_ONCE = 1 << 16
 _NEWLINE = ord("\n")
 _LAST = np.uint64(0xFFFFFFFFFFFFFFFF)  # a key that ends every search
@@ -190,17 +183,17 @@ class FormTable:
         lang: str | None,
         ignore_case: bool = False,
         right: Right = "word",
-        overlap: Overlap = "leftmost_longest",
         groups: Sequence[str | None] = (None,),
         borders: Numbers = _NONE,
         without: Numbers | None = None,
     ) -> tuple[Numbers, Numbers, Numbers]:
         """Return starts, ends and numbers of the forms of a group in a text: disjoint, in order.
 
-        A match overlaps none of the occupied spans, given by ``starts`` and ``ends``, and no line
-        end: many texts, joined by newlines, can be searched at once. At each of ``borders`` the
-        text of the next of ``groups`` begins. Where case is ignored, forms must be folded already.
-        ``without``: the numbers of forms that count as missing.
+        Of overlapping matches, the leftmost is kept, and there the longest. A match overlaps none
+        of the occupied spans, given by ``starts`` and ``ends``, and no line end: many texts, joined
+        by newlines, can be searched at once. At each of ``borders`` the text of the next of
+        ``groups`` begins. Where case is ignored, forms must be folded already. ``without``: the
+        numbers of forms that count as missing.
         """
         text = fold(text, lang=lang) if ignore_case else text
         salts = _salts_of(groups)
@@ -214,7 +207,6 @@ class FormTable:
                 zip(*spans, strict=True),
                 is_korean=primary_language(lang) == "ko",
                 right=right,
-                overlap=overlap,
                 salts=salts,
                 borders=borders - begin,
                 without=without,
@@ -230,7 +222,6 @@ class FormTable:
         *,
         is_korean: bool,
         right: Right,
-        overlap: Overlap,
         salts: _Keys,
         borders: Numbers,
         without: Numbers | None,
@@ -242,7 +233,6 @@ class FormTable:
         starts, stops = np.flatnonzero(may_start), np.flatnonzero(may_end)
         runs = _runs(codes)
         salt_of = salts[np.searchsorted(borders, starts, side="right")] if len(borders) else None
-        found = [(_NONE, _NONE, _NONE)]
         longest, form_of = np.zeros((2, len(starts)), np.int64)  # by start: the end, or 0; the form
         active, next_stop = np.arange(len(starts)), np.cumsum(may_end, dtype=np.int64)[starts]
         begins = starts  # the place after which the search continues
@@ -263,14 +253,8 @@ class FormTable:
                 places = places[~np.isin((values[places] >> 1) - 1, without)]
             which, numbers = active[of[places]], (values[places] >> 1) - 1
             longest[which], form_of[which] = ends[places], numbers  # the last, as ends ascend
-            if overlap == "longest_cover":
-                found.append((starts[which], ends[places], numbers))
             goes_on = np.flatnonzero(values[lasts] & 1)
             begins, active, next_stop = at[goes_on], active[goes_on], next_stop[goes_on] + 1
-        if overlap == "longest_cover":
-            firsts, ends, numbers = (np.concatenate(column) for column in zip(*found, strict=True))
-            order = np.argsort(firsts, kind="stable")  # then by end, as the search goes right
-            return _longest_cover(firsts[order], ends[order], numbers[order], length=len(codes))
         kept = np.flatnonzero(longest)
         kept = kept[first_disjoint(starts[kept], longest[kept])]
         return starts[kept], longest[kept], form_of[kept]
@@ -347,70 +331,3 @@ def _between(
     places = np.arange(borders[-1]) - np.repeat(borders - ends, lengths) + 1
     kept = np.flatnonzero(may_end[places])
     return of[kept], places[kept], np.searchsorted(kept, borders - 1)
-
-
-def _longest_cover(
-    starts: Numbers, ends: Numbers, numbers: Numbers, *, length: int
-) -> tuple[Numbers, Numbers, Numbers]:
-    """Choose disjoint matches, ordered by start, of a text of this length, as ``Cover`` does."""
-    cover = Cover(length)
-    longest = int((ends - starts).max(initial=0))
-    for begin in reversed(range(0, length, PIECE)):
-        of = slice(*np.searchsorted(starts, (begin, begin + PIECE)).tolist())
-        cover.add(starts[of], ends[of], numbers[of], limit=begin + longest)
-    return cover.chosen()
-
-
-class Cover:
-    """A choice of disjoint matches whose squared lengths have the largest sum.
-
-    Squares make one long match win over two that share its characters. Among equally good choices,
-    at the first match where they differ, the leftmost wins, then the longest. Matches are added in
-    pieces, from right to left; a cover keeps 16 bytes for each character of the text, however many
-    matches there are.
-    """
-
-    def __init__(self, length: int) -> None:
-        """Begin with no match in a text of ``length`` characters."""
-        self._ends = np.zeros(length, np.int64)  # end of the match to take at each start, or 0
-        self._forms = np.zeros(length, np.int64)
-        # starts of the matches that may follow one in a piece added later
-        self._starts = np.zeros(0, np.int64)
-        self._best = [0]  # largest sums from each of these on, and 0
-
-    def add(self, starts: Numbers, ends: Numbers, forms: Numbers, *, limit: int) -> None:
-        """Add all matches that begin in the next piece to the left.
-
-        Matches of later pieces end at ``limit`` at most.
-        """
-        order = np.lexsort((-ends, starts))
-        starts, ends, forms = starts[order], ends[order], forms[order]
-        self._starts = np.concatenate([starts, self._starts])
-        nexts = np.searchsorted(self._starts, ends)  # the first match that may follow each
-        self._best[:0] = [0] * len(starts)
-        is_taken = _are_best(((ends - starts) ** 2).tolist(), nexts.tolist(), self._best)
-        taken = np.flatnonzero(is_taken)
-        begins, firsts = np.unique(starts[taken], return_index=True)  # the longest at each start
-        self._ends[begins], self._forms[begins] = ends[taken[firsts]], forms[taken[firsts]]
-        n_kept = np.searchsorted(self._starts, limit)
-        self._starts = self._starts[:n_kept]
-        del self._best[n_kept + 1 :]
-
-    def chosen(self) -> tuple[Numbers, Numbers, Numbers]:
-        """Return the starts, ends and forms of the chosen matches, in order."""
-        starts = np.flatnonzero(self._ends)
-        starts = starts[first_disjoint(starts, self._ends[starts])]
-        return starts, self._ends[starts], self._forms[starts]
-
-
-def _are_best(gains: Sequence[int], nexts: Sequence[int], best: list[int]) -> list[bool]:
-    """Tell for each match whether to take it if no match to its left overlaps it; fills ``best``.
-
-    ``best`` holds the largest sum from each match on.
-    """
-    is_taken = [False] * len(gains)
-    for number in range(len(gains) - 1, -1, -1):
-        gain = gains[number] + best[nexts[number]]
-        is_taken[number] = gain >= best[number + 1]
-        best[number] = max(gain, best[number + 1])
-    return is_taken

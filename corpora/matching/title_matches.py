@@ -11,7 +11,7 @@ from itertools import accumulate
 import numpy as np
 
 from corpora.matching.form_table import FormTable
-from corpora.matching.surface_forms import Right, fold
+from corpora.matching.surface_forms import fold
 
 MIN_CHARACTERS = 3
 _LETTER = re.compile(r"[^\W\d_]")
@@ -22,7 +22,6 @@ _OPENING = 300  # the first characters of a page, which name its subject
 def page_forms(
     title: str | None,
     targets: Iterable[str | None],
-    anchors: Iterable[tuple[str, str]] = (),
     *,
     min_characters: int = MIN_CHARACTERS,
     lang: str | None = None,
@@ -31,18 +30,13 @@ def page_forms(
 
     Forms are the page's own ``title`` and those of its links, ``targets`` (one for each link,
     redirects resolved; None for titles that must not be found), each also without a qualifier in
-    brackets; and ``anchors``, pairs of a link's text and its title. An ambiguous form means the
-    page itself if it can, else the title with the most links; of equals, the one that is linked
-    first. Left out are forms of fewer than ``min_characters``, forms without a letter, and, for
-    links to qualified titles, forms whose words are all in the page's own title: on the page of
-    Taras Shevchenko ``Shevchenko`` is not ``Shevchenko (crater)``.
+    brackets. An ambiguous form means the page itself if it can, else the title with the most links;
+    of equals, the one that is linked first. Left out are forms of fewer than ``min_characters``,
+    forms without a letter, and, for links to qualified titles, forms whose words are all in the
+    page's own title: on the page of Taras Shevchenko ``Shevchenko`` is not ``Shevchenko (crater)``.
     """
     titles = Counter(target for target in targets if target is not None)
     counts = {pair: titles[pair[1]] for pair in _spelled(titles, lang=lang)}
-    if pairs := Counter(anchors):
-        texts = fold("\n".join([text.replace("\n", " ") for text, _ in pairs]), lang=lang)
-        for form, pair in zip(texts.split("\n"), pairs, strict=True):
-            counts[form, pair[1]] = counts.get((form, pair[1]), 0) + pairs[pair]
     chosen: dict[str, str] = {}
     best: dict[str, int] = {}
     for (form, meant), count in counts.items():
@@ -118,14 +112,13 @@ def match_titles(
     forms: Sequence[Mapping[str, str]],
     occupied: Sequence[Sequence[tuple[int, int]]],
     *,
-    right: Right,
     lang: str | None = None,
 ) -> list[list[tuple[int, int, str]]]:
     """Find the forms of each page in its text: (start, end, title), ordered and disjoint.
 
     From left to right, at each start of a word, the longest form is taken that overlaps none of the
-    spans in ``occupied`` and ends as ``right`` says. Forms are as ``page_forms`` returns them; one
-    that spans a newline is never found.
+    spans in ``occupied`` and ends with a word. Forms are as ``page_forms`` returns them; one that
+    spans a newline is never found.
     """
     pages = [str(number) for number in range(len(texts))]
     table = FormTable(
@@ -142,7 +135,7 @@ def match_titles(
         *(taken[:, 0], taken[:, 1]),
         lang=lang,
         ignore_case=True,
-        right=right,
+        right="word",
         groups=pages,
         borders=np.array(begins[1:], np.int64),
     )

@@ -18,6 +18,12 @@ from corpora.segmentation.scripts import n_letters
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
+MAX_NON_LETTERS = 0.25
+"""The highest ratio of visible characters that are neither letters nor punctuation."""
+MAX_LINKS = 0.5
+"""The highest ratio of characters in links; a page with more is a list of links."""
+STUB_CHARACTERS = 1_500
+"""The number of characters below which the text of a page that is not free is only a stub."""
 _LOOKED_AT = 20_000
 """The number of characters of a text from which its language is identified."""
 
@@ -30,12 +36,6 @@ class Thresholds:
     """The languages that are kept; empty for all."""
     min_characters: int = 200
     """The fewest characters; a Han character counts as three, kana and Hangul as two."""
-    max_non_letters: float = 0.25
-    """The highest ratio of visible characters that are neither letters nor punctuation."""
-    max_links: float = 0.5
-    """The highest ratio of characters in links; a page with more is a list of links."""
-    stub_characters: int = 1_500
-    """The number of characters below which the text of a page that is not free is only a stub."""
     keep_reserved: bool = False
 
 
@@ -82,28 +82,28 @@ def why_not(
     text, metadata = article.text, article.metadata
     if rights.is_reserved and not thresholds.keep_reserved:
         return "tdm_reserved"
-    if is_list(article, max_links=thresholds.max_links):
+    if is_list(article):
         return "list_page"
     if not text:
         return "no_text"
-    if metadata.is_free is False and n_letters(text) < thresholds.stub_characters:
+    if metadata.is_free is False and n_letters(text) < STUB_CHARACTERS:
         return "paywall"
     if n_letters(text) < thresholds.min_characters:
         return "short"
-    if non_letter_ratio(text) > thresholds.max_non_letters:
+    if non_letter_ratio(text) > MAX_NON_LETTERS:
         return "non_letters"
     if thresholds.langs and primary_language(lang) not in thresholds.langs:
         return "language"
     return None
 
 
-def is_list(article: Article, *, max_links: float) -> bool:
+def is_list(article: Article) -> bool:
     """Tell whether a page is a list of other pages.
 
-    A page with more than ``max_links`` of its characters in links is a list. For other pages their
+    A page with more than ``MAX_LINKS`` of its characters in links is a list. For other pages their
     metadata decide, and where these do not say, whether the URL is that of a front page.
     """
-    if article.linked > max_links:
+    if article.linked > MAX_LINKS:
         return True
     if article.metadata.kind:
         return article.metadata.kind == "list"

@@ -160,7 +160,7 @@ def _response(record: ArchiveRecord, source: str, *, max_bytes: int) -> Found:
         return page.reject("truncated_page", what)
     if len(record.block) < record.length:
         size = f"{record.length / 1e6:.1f} MB, over the bound of {max_bytes / 1e6:g} MB"
-        return page.reject("too_large", f"{size} (--max-page-size).")
+        return page.reject("too_large", f"{size}.")
     try:
         body = unpack_body(answer, max_bytes=max_bytes)
     except BodyError as error:
@@ -181,9 +181,8 @@ def _saved(path: Path, *, source: str, max_bytes: int, row: Mapping[str, str]) -
     try:
         body = b"".join(read_chunks(path, name=source, max_bytes=max_bytes))
     except TextError as error:
-        message = str(error).replace("--max-file-size", "--max-page-size")
         return Rejected(
-            source=source, position=error.position, reason=error.reason, message=message
+            source=source, position=error.position, reason=error.reason, message=str(error)
         )
     more = {name: value for name, value in row.items() if name not in ("url", "date") and value}
     return Page(

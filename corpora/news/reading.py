@@ -24,7 +24,7 @@ _INSTALL = {
 }
 _FIRST = "<html><body><p>A page to load the libraries with.</p></body></html>"
 _REASONS = {
-    "timeout": ("extraction_timeout", " (--max-seconds)."),
+    "timeout": ("extraction_timeout", "."),
     "memory": ("extraction_memory", "."),
     "failed": ("extractor_failed", ". Leave the page out."),
 }

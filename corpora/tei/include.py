@@ -219,9 +219,8 @@ class _Inclusion:
         if self.room < 0:
             raise XmlError(
                 "too_large",
-                f"{names[0]}: with all that it includes larger than --max-file-size allows. Raise "
-                "the bound, or leave the file out with --exclude: what it includes is then read by "
-                "itself.",
+                f"{names[0]}: too large with all that it includes. Leave it out with --exclude: "
+                "what it includes is then read by itself.",
             )
         data = file.read()
         if _is_text(element):

@@ -102,8 +102,7 @@ def read_chunks(
 def _too_large(name: str, size: int, max_bytes: int) -> TextError:
     return TextError(
         "too_large",
-        f"{name}: {size / 1e6:,.0f} MB, over the bound of {max_bytes / 1e6:g} MB "
-        "(--max-file-size).",
+        f"{name}: {size / 1e6:,.0f} MB, over the bound of {max_bytes / 1e6:g} MB. Divide it.",
     )
 
 

@@ -56,7 +56,7 @@ class Place:
 
     def too_long(self, line: int) -> Rejected:
         """Reject the record that begins in this line as too long."""
-        what = f"a document of more than {self.max_characters:,} characters (--max-characters)."
+        what = f"a document of more than {self.max_characters:,} characters. Divide it."
         return self.reject(line, "too_large", what=what)
 
 

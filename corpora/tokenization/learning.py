@@ -22,6 +22,10 @@ from corpora.tokenization.word_counts import N_CODES, CharacterCounts, Ints, Wor
 
 N_LISTED = 50
 """The most unknown characters that the report lists."""
+COVERAGE = 0.99999
+"""The fraction of all characters that subwords must cover; the rarest become unknown."""
+MAX_WORDS = 2_000_000
+"""The most distinct words that are learned from; the library takes 1.5 kB for each."""
 _ALWAYS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _LINE = 1 << 16  # characters of words that are passed to the library at once
 _REPEATS = 1 << 12
@@ -36,12 +40,8 @@ class Rules:
     cased: bool
     characters: bool
     """Whether every subword is one character."""
-    coverage: float
-    """The fraction of all characters that subwords must cover; the rarest become unknown."""
     min_count: int
     """The least count of a word that is learned from."""
-    max_words: int
-    """The most distinct words that are learned from; the library takes 1.5 kB for each."""
 
 
 def learn(table: WordTable, counts: CharacterCounts, rules: Rules) -> list[str]:
@@ -65,7 +65,7 @@ def learn(table: WordTable, counts: CharacterCounts, rules: Rules) -> list[str]:
 
 
 def limited(rules: Rules, table: WordTable) -> Rules:
-    """Increase ``min_count`` until no more than ``max_words`` distinct words are left.
+    """Increase ``min_count`` until no more than ``MAX_WORDS`` distinct words are left.
 
     Of words that are seen equally often, all are learned from or none; the most frequent words are
     always learned from.
@@ -77,7 +77,7 @@ def limited(rules: Rules, table: WordTable) -> Rules:
     least, n_left = max(n_words, default=1), 0
     for count in sorted(n_words, reverse=True):
         n_left += n_words[count]
-        if n_left > rules.max_words:
+        if n_left > MAX_WORDS:
             break
         least = count
     else:
@@ -99,7 +99,7 @@ def _ranked(counts: Ints) -> list[str]:
 def _choose_characters(counts: CharacterCounts, rules: Rules) -> list[str]:
     """Choose the fewest characters that cover enough, and fill half of the vocabulary at most."""
     always = _always(rules)
-    wanted = rules.coverage * int(counts.all.sum())
+    wanted = COVERAGE * int(counts.all.sum())
     room = (rules.size - len(SPECIALS)) // 2
     chosen, n_covered = sorted(always), sum(int(counts.all[ord(c)]) for c in always)
     n_subwords = 2 * len(chosen)

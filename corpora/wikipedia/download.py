@@ -93,9 +93,6 @@ class Order:
         metavar="PATTERN",
         help=f"glob patterns of files of these jobs to leave out (default: {' '.join(EXCLUDE)})",
     )
-    connections: int = option(
-        MAX_CONNECTIONS, help=f"number of connections at once, 1 or 2 (default: {MAX_CONNECTIONS})"
-    )
     json: bool = option(default=False, help=SUMMARY)
 
     def __post_init__(self) -> None:
@@ -117,8 +114,6 @@ class Order:
             )
         check_address(self.mirror, option="mirror")
         check_contact(self.contact, name="--contact")
-        if not 1 <= self.connections <= MAX_CONNECTIONS:
-            raise UsageError(f"--connections: 1 to {MAX_CONNECTIONS}; servers allow no more.")
 
     @property
     def chosen(self) -> tuple[str, ...]:
@@ -234,7 +229,7 @@ def _fetch(
     n_come = _come_before(run, parts, order.output)
     _check_room(order.output, n_bytes - n_come)
     client.got = _Progress(n_bytes, client.say, done=n_come).add
-    with ThreadPoolExecutor(order.connections) as threads:
+    with ThreadPoolExecutor(MAX_CONNECTIONS) as threads:
         futures = {threads.submit(client.fetch, part, order.output): part.name for part in parts}
         try:
             return {futures[done]: done.result() for done in as_completed(futures)}

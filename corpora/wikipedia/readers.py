@@ -49,12 +49,7 @@ def reader_of(
 def resolver_of(settings: WikiSettings, tables: Path) -> Resolver:
     """Build the resolver that finishes documents, once a run's ``tables`` hold all titles."""
     wiki = _wiki_of(settings)
-    augmentation = Augmentation(
-        lang=wiki.lang,
-        min_characters=3 if wiki.trail else 2,
-        right=settings.right,
-        anchors=settings.anchors == "on",
-    )
+    augmentation = Augmentation(lang=wiki.lang, min_characters=3 if wiki.trail else 2)
     return Resolver(
         wiki.name,
         RedirectTable(tables / REDIRECTS),

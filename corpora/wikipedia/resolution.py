@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -36,9 +35,6 @@ class Augmentation:
     lang: str | None = None
     min_characters: int = 3
     """The fewest characters of a form; 2 for languages where a character can be a word."""
-    right: Literal["word", "prefix"] = "word"
-    anchors: bool = False
-    """Whether the texts of the page's links are forms as well."""
 
 
 @dataclass(slots=True)
@@ -134,17 +130,11 @@ class Resolver:
         of_pages = [slice(*edges) for edges in pairwise(ends)]
         links = [list(zip(spans[of], targets[of], strict=True)) for of in of_pages]
         forms = [
-            page_forms(
-                name,
-                targets[of],
-                [(text[s:e], t) for (s, e), t in own if t] if how.anchors else (),
-                min_characters=how.min_characters,
-                lang=how.lang,
-            )
-            for name, text, of, own in zip(names, texts, of_pages, links, strict=True)
+            page_forms(name, targets[of], min_characters=how.min_characters, lang=how.lang)
+            for name, of in zip(names, of_pages, strict=True)
         ]
         occupied = [spans[of] for of in of_pages]
-        matched = match_titles(texts, forms, occupied, right=how.right, lang=how.lang)
+        matched = match_titles(texts, forms, occupied, lang=how.lang)
         kept = [
             spelled_as_linked(text, matches, own, own=name)
             for text, matches, own, name in zip(texts, matched, links, names, strict=True)

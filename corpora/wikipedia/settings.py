@@ -20,8 +20,6 @@ class WikiSettings:
     extractor: str
     """The name of the extractor, and the version if it is not ours."""
     augment: Literal["article", "off"]
-    right: Literal["word", "prefix"]
-    anchors: Literal["on", "off"]
     license: str | None
     max_page_bytes: int
     n_tables: int

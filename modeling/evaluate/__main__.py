@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.system.arguments import Summary, option
-from modeling.command import as_json, as_threads, show, start
+from modeling.command import as_json, show, start
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,16 +84,9 @@ class Options:
         help="with --against: exit with status 3 if strict F1 is lower and the 95 %% interval of "
         "the difference is below 0",
     )
-    seed: int = option(1, at_least=0, help="seed of the bootstrap (default: 1)")
     replicates: int = option(
         1000, at_least=0, help="number of replicates of the bootstrap (default: 1000)"
     )
-    batch_size: int = option(
-        32,
-        at_least=1,
-        help="number of sentences that are tagged at once (default: 32)",
-    )
-    threads: int = as_threads()
     json: bool = as_json()
 
 
@@ -103,13 +96,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _evaluate(options: Options) -> Summary | None:
-    # torch takes seconds to load, so the options are checked first
-    import torch  # noqa: PLC0415
+    from modeling.evaluate.runs import run  # noqa: PLC0415 - loads torch
 
-    from modeling.evaluate.runs import run  # noqa: PLC0415
-
-    if options.threads:
-        torch.set_num_threads(options.threads)
     return show(run(options))
 
 

@@ -139,7 +139,6 @@ class _Scorer:
                 train=own.train or None,
                 dev=own.dev,
                 without=self.options.without,
-                seed=self.options.seed,
                 replicates=self.options.replicates,
             )
             for name, own in found.items()
@@ -161,7 +160,7 @@ class _Scorer:
 
     def _tag(self, found: TaggerFolder, decoder: str | None) -> _Found:
         tagger = Tagger.load(found.path, device=best_device())
-        tagger.decoder, tagger.batch_size = decoder, self.options.batch_size
+        tagger.decoder = decoder
         manifest = read_manifest(found.path)
         part = manifest.get("fold")
         fold = Fold(**part) if part else None
@@ -274,9 +273,7 @@ class _Scorer:
         """
         assert self.options.against is not None  # noqa: S101 - or nobody asks
         ours, theirs = (self._first_of(taggers, decoder).tagged for taggers in (first, second))
-        comparison = compare(
-            ours, theirs, seed=self.options.seed, replicates=self.options.replicates
-        )
+        comparison = compare(ours, theirs, replicates=self.options.replicates)
         names = distinct_names([self.options.run, self.options.against])
         folder = output / f"against-{names[1].replace('/', '-')}"
         folder.mkdir(parents=True, exist_ok=True)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from corpora.errors import UsageError
 from corpora.system.arguments import Summary, option, say
 from corpora.system.parsing import read_json
-from modeling.command import Termination, as_json, as_threads, check_given, counts, start
+from modeling.command import Termination, as_json, check_given, counts, start
 
 if TYPE_CHECKING:
     from modeling.finetune.continuing import Begun
@@ -125,7 +125,6 @@ class Options:
         help="settings that replace those of the recipe, such as head.decoder=fix; with NAME=A,B "
         "each value is tried",
     )
-    threads: int = as_threads()
     force: bool = option(
         default=False,
         help="train again from the start if --output holds taggers of other settings, data or "
@@ -172,13 +171,8 @@ def _finetune(options: Options) -> Summary:
         begun.check(trials)
     if options.teacher:
         check_students(trials)
-    # torch takes seconds to load, so the options are checked first
-    import torch  # noqa: PLC0415
+    from modeling.finetune.session import finetune  # noqa: PLC0415 - loads torch
 
-    from modeling.finetune.session import finetune  # noqa: PLC0415
-
-    if options.threads:
-        torch.set_num_threads(options.threads)
     with Termination().heard():
         teacher = _teacher(options)
         path = finetune(options, trials, sys.stderr, begun=begun, teacher=teacher)

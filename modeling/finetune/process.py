@@ -64,7 +64,7 @@ class TrainSettings:
         recipe = self.recipe or (_recipe_of(tagger) if tagger else "crf")
         return (
             *("modeling.finetune", recipe, "--ner", folder / "ner", *begun, *renamed),
-            *("--output", folder / "run", "--threads", "1"),
+            *("--output", folder / "run"),
             *(() if has_dev else ("--set", "training.choose=last")),
         )
 
@@ -100,7 +100,7 @@ class Job:
                             stdin=subprocess.DEVNULL,
                             stdout=log,
                             stderr=subprocess.STDOUT,
-                            env=os.environ | {"PYTHONPATH": _paths()},
+                            env=os.environ | {"PYTHONPATH": _paths(), "OMP_NUM_THREADS": "1"},
                         )
                     if status := self._process.wait():
                         return

@@ -10,7 +10,6 @@ Examples:
 Writes a page, inspection.html, each picture as PNG, and points.tsv with the points of the maps.
 """
 
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -53,10 +52,7 @@ class Options:
     spans: Literal["names", "all"] = option(
         "names",
         group=_SPANS,
-        help="draw the tagged names, or all sequences of up to --max-words words (default: names)",
-    )
-    max_words: int = option(
-        8, at_least=1, group=_SPANS, help="with --spans all: longest span, in words (default: 8)"
+        help="draw the tagged names, or all sequences of up to eight words (default: names)",
     )
     sample: int = option(
         2000,
@@ -64,23 +60,12 @@ class Options:
         group=_SPANS,
         help="number of spans, chosen at random; 0: all (default: 2000)",
     )
-    seed: int = option(
-        1, at_least=0, group=_SPANS, help="seed of the sample, of t-SNE and of UMAP (default: 1)"
-    )
     parts: Literal["both", "words", "entities", "mean"] | None = option(
         None,
         group=_SPANS,
         help="vector of a span: [first subword; last subword; entity] (both), the first two "
         "(words), the last (entities), or the mean of all subwords (default: both if the encoder "
         "reads entities, else words)",
-    )
-    neighbours: float = option(
-        30.0,
-        at_least=1,
-        below=math.inf,
-        metavar="N",
-        group=_SPANS,
-        help="perplexity of t-SNE, and number of neighbours of UMAP (default: 30)",
     )
     attention: str | None = option(
         None,
@@ -131,10 +116,6 @@ class Options:
             refuse(self, *spans, because="is for --plot, a map of vectors")
         if self.attention is None:
             refuse(self, "layers", "heads", "entities", "lang", because="is for --attention TEXT")
-        if self.spans != "all":
-            refuse(self, "max_words", because="is for --spans all")
-        if set(self.plot) <= {"pca"}:
-            refuse(self, "neighbours", because="is for --plot tsne and umap")
         if self.ner is not None and not self.ner.is_dir():
             raise CorpusError(f"--ner {self.ner}: no such folder.")
 

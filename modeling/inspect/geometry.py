@@ -16,6 +16,7 @@ Method = Literal["pca", "tsne", "umap"]
 
 _FIRST: Final = 50
 """The number of components that t-SNE and UMAP use: more are mostly noise, and slow."""
+_NEIGHBOURS: Final = 30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,21 +64,19 @@ def find_components(vectors: NDArray[np.floating], *, most: int = _FIRST) -> Com
     return Components(centred @ directions.T, directions, values / (n - 1), total)
 
 
-def embed(
-    components: Components, method: Literal["tsne", "umap"], *, seed: int, neighbours: float
-) -> Numbers:
-    """Map vectors to a plane, (N, 2), by t-SNE (``neighbours`` is its perplexity) or by UMAP.
+def embed(components: Components, method: Literal["tsne", "umap"]) -> Numbers:
+    """Map vectors to a plane, (N, 2), by t-SNE (of perplexity 30) or by UMAP (of 30 neighbours).
 
     Both read the first components and begin with the first two. With too few vectors for so many
     neighbours, fewer neighbours are used. Raises ``CorpusError`` if the library is not installed.
     """
     n = len(components.points)
     if method == "tsne":
-        return _tsne(components.points, seed=seed, perplexity=min(neighbours, (n - 1) / 3))
-    return _umap(components.points, seed=seed, neighbours=min(round(neighbours), n - 1))
+        return _tsne(components.points, perplexity=min(_NEIGHBOURS, (n - 1) / 3))
+    return _umap(components.points, neighbours=min(_NEIGHBOURS, n - 1))
 
 
-def _tsne(points: Numbers, *, seed: int, perplexity: float) -> Numbers:
+def _tsne(points: Numbers, *, perplexity: float) -> Numbers:
     try:
         from sklearn.manifold import TSNE  # noqa: PLC0415 - slow, and optional
         from threadpoolctl import threadpool_limits  # noqa: PLC0415 - comes with it
@@ -85,15 +84,15 @@ def _tsne(points: Numbers, *, seed: int, perplexity: float) -> Numbers:
         raise CorpusError(
             "t-SNE needs scikit-learn: pip install 'onoma[plots]', or 'scikit-learn'."
         ) from error
-    model = TSNE(perplexity=perplexity, init="pca", random_state=seed, n_jobs=1)
+    model = TSNE(perplexity=perplexity, init="pca", random_state=1, n_jobs=1)
     with threadpool_limits(1):  # with more, its threads and torch's would wait for each other
         return np.asarray(model.fit_transform(points), np.float64)
 
 
-def _umap(points: Numbers, *, seed: int, neighbours: int) -> Numbers:
+def _umap(points: Numbers, *, neighbours: int) -> Numbers:
     try:
         from umap import UMAP  # noqa: PLC0415 - slow, and optional
     except ImportError as error:
         raise CorpusError("UMAP needs umap-learn: pip install umap-learn.") from error
-    model = UMAP(n_neighbors=neighbours, min_dist=0.001, init="pca", random_state=seed, n_jobs=1)
+    model = UMAP(n_neighbors=neighbours, min_dist=0.001, init="pca", random_state=1, n_jobs=1)
     return np.asarray(model.fit_transform(points), np.float64)

@@ -54,8 +54,6 @@ def _show_spans(options: "Options", encoder: Encoder) -> Iterator[Block]:
         sentences,
         which=options.spans,
         size=options.sample,
-        seed=options.seed,
-        max_words=options.max_words,
     )
     vectors = read_vectors(encoder, sample.spans, parts=options.parts)
     components = find_components(vectors)
@@ -64,7 +62,7 @@ def _show_spans(options: "Options", encoder: Encoder) -> Iterator[Block]:
     yield Heading("Spans")
     yield Text(
         f"{len(sample.spans):,} of {sample.n:,} spans ({options.spans}) of "
-        f"{options.ner.name}, {options.split}, drawn with seed {options.seed}; vectors of "
+        f"{options.ner.name}, {options.split}, drawn at random; vectors of "
         f"{vectors.shape[1]:,} numbers."
     )
     ratios = components.ratios
@@ -80,7 +78,7 @@ def _show_spans(options: "Options", encoder: Encoder) -> Iterator[Block]:
             yield _picture(pictures.draw_crossed(components, labels), "components", options.output)
             plane = components.points[:, :2]
         else:
-            plane = embed(components, method, seed=options.seed, neighbours=options.neighbours)
+            plane = embed(components, method)
         if plane.shape[1] == 2:
             planes[method] = plane
             figure = pictures.draw_plane(plane, labels, n_words, title=_TITLES[method])
@@ -89,7 +87,6 @@ def _show_spans(options: "Options", encoder: Encoder) -> Iterator[Block]:
     facts: dict[str, object] = {
         "spans": len(labels),
         "of": sample.n,
-        "seed": options.seed,
         "which": options.spans,
     }
     facts |= {"width": vectors.shape[1], "variance": components.total}

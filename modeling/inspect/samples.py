@@ -14,6 +14,8 @@ from modeling.taggers.encoder import Encoder, Parts, Vectors
 
 Which = Literal["names", "all"]
 OUTSIDE: Final = "O"
+MAX_WORDS: Final = 8
+"""The words of the longest sequence that is drawn of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +49,17 @@ def draw_spans(
     *,
     which: Which = "names",
     size: int,
-    seed: int,
-    max_words: int = 8,
+    seed: int = 1,
 ) -> Sample:
     """Draw ``size`` spans (0: all) without replacement, each with the same probability.
 
-    ``names``: the spans that are tagged; ``all``: every run of at most ``max_words`` words, most of
+    ``names``: the spans that are tagged; ``all``: every run of at most ``MAX_WORDS`` words, most of
     them ``O``.
     """
     if which == "names":
         counts = np.array([len(from_iob2(s.tags)) for s in sentences], np.int64)
     else:
-        counts = np.array([_count(len(s.tokens), max_words) for s in sentences], np.int64)
+        counts = np.array([_count(len(s.tokens)) for s in sentences], np.int64)
     ends = np.cumsum(counts)
     n = int(ends[-1]) if len(ends) else 0
     chosen = np.arange(n)
@@ -68,7 +69,7 @@ def draw_spans(
     owners = np.searchsorted(ends, chosen, side="right")
     for owner in np.unique(owners).tolist():
         sentence = sentences[owner]
-        spans = list(_spans(sentence, which, max_words))
+        spans = list(_spans(sentence, which))
         places = chosen[owners == owner] - (ends[owner] - counts[owner])
         found += [Drawn(sentence, spans[place]) for place in places.tolist()]
     return Sample(tuple(found), n)
@@ -85,12 +86,12 @@ def read_vectors(
     return np.concatenate(vectors) if vectors else np.zeros((0, encoder.width), np.float32)
 
 
-def _count(n_words: int, max_words: int) -> int:
-    longest = min(n_words, max_words)
+def _count(n_words: int) -> int:
+    longest = min(n_words, MAX_WORDS)
     return longest * n_words - longest * (longest - 1) // 2
 
 
-def _spans(sentence: Sentence, which: Which, max_words: int) -> Iterator[TokenSpan]:
+def _spans(sentence: Sentence, which: Which) -> Iterator[TokenSpan]:
     names = from_iob2(sentence.tags)
     if which == "names":
         yield from names
@@ -98,6 +99,6 @@ def _spans(sentence: Sentence, which: Which, max_words: int) -> Iterator[TokenSp
     labels = {(name.start, name.end): name.label for name in names}
     n = len(sentence.tokens)
     for start in range(n):
-        for end in range(start + 1, min(start + max_words, n) + 1):
+        for end in range(start + 1, min(start + MAX_WORDS, n) + 1):
             label = labels.get((start, end), OUTSIDE)
             yield TokenSpan(start=start, end=end, label=label)

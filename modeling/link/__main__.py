@@ -83,8 +83,7 @@ class _Learning:
     seed: int = option(
         1,
         at_least=0,
-        help="seed by which documents are divided into parts; evaluate also uses it for its "
-        "bootstrap (default: 1)",
+        help="seed by which documents are divided into parts (default: 1)",
     )
 
 
@@ -109,9 +108,6 @@ class EvaluateOptions(_Learning):
     )
     folds: int = option(
         5, at_least=2, help="number of parts for cross-validation, at least 2 (default: 5)"
-    )
-    replicates: int = option(
-        1000, at_least=0, help="number of replicates of the bootstrap (default: 1000)"
     )
     json: bool = as_json()
 
@@ -185,10 +181,6 @@ class ScoreOptions:
         help="count names without an entity as links to NIL, as in HIPE-2022 (default: ignore "
         "them)",
     )
-    replicates: int = option(
-        1000, at_least=0, help="number of replicates of the bootstrap (default: 1000)"
-    )
-    seed: int = option(1, at_least=0, help="seed of the bootstrap (default: 1)")
     json: bool = as_json()
 
 

@@ -117,8 +117,6 @@ def _evaluate(options: "EvaluateOptions") -> Iterator[str | Summary]:
         outcomes,
         options.output,
         title=f"Links: {names}",
-        replicates=options.replicates,
-        seed=options.seed,
         nil=options.nil,
     ).rstrip()
     yield f"made  {options.output}: report.md, report.json, names.tsv (each name)"
@@ -257,7 +255,7 @@ def score(options: "ScoreOptions") -> Iterator[str | Summary]:
         list(open_dataset(path, "documents")) for path in (options.gold, options.predicted)
     )
     compared = compare(gold, predicted, nil=options.nil)
-    scores = measure(compared, replicates=options.replicates, seed=options.seed)
+    scores = measure(compared)
     yield from describe(scores)
     yield Summary(scores)
 

@@ -183,12 +183,10 @@ class F1:
 class Ratios:
     """Ratios of outcomes, all computed on the same replicates of documents."""
 
-    def __init__(
-        self, outcomes: Sequence[Outcome], *, replicates: int = 1000, seed: int = 1
-    ) -> None:
+    def __init__(self, outcomes: Sequence[Outcome], *, replicates: int = 1000) -> None:
         self.outcomes = outcomes
         self._units = Units.choose([outcome.document for outcome in outcomes])
-        self._settings = {"replicates": replicates, "seed": seed}
+        self._settings = {"replicates": replicates}
 
     def ratio(self, part: Callable[[Outcome], bool], whole: Callable[[Outcome], bool]) -> Ratio:
         """Compute the ratio of the outcomes of ``whole`` that are also of ``part``."""

@@ -26,7 +26,7 @@ _ANSWERS: Final[Mapping[str, _Answer]] = {
 
 
 def measure(
-    outcomes: Sequence[Outcome], *, replicates: int = 1000, seed: int = 1, nil: bool = False
+    outcomes: Sequence[Outcome], *, replicates: int = 1000, nil: bool = False
 ) -> dict[str, Any]:  # Any: a ``Ratio`` or an ``F1``, by its name
     """Compute all numbers of the report, each a ``Ratio`` or an ``F1``, by name.
 
@@ -35,7 +35,7 @@ def measure(
     ``nil``, the entity of such a mention is not known, and a link of it is neither right nor wrong.
     """
     has_answer = _is_any if nil else _has_id
-    ratios = Ratios(outcomes, replicates=replicates, seed=seed)
+    ratios = Ratios(outcomes, replicates=replicates)
     found: dict[str, Ratio | F1] = {
         "coverage": ratios.ratio(lambda o: o.is_known, _has_id),
         "form in training": ratios.ratio(lambda o: o.n_senses > 0, _has_id),
@@ -97,11 +97,10 @@ def write_report(
     *,
     title: str,
     replicates: int = 1000,
-    seed: int = 1,
     nil: bool = False,
 ) -> str:
     """Write ``report.md``, ``report.json`` and ``names.tsv``; return the Markdown."""
-    found = measure(outcomes, replicates=replicates, seed=seed, nil=nil)
+    found = measure(outcomes, replicates=replicates, nil=nil)
     text = to_markdown(list(_describe(outcomes, found, title=title)))
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / "names.tsv", _rows(outcomes))

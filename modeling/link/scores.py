@@ -113,13 +113,13 @@ class Measured(TypedDict):
     gold: int
 
 
-def measure(compared: Compared, *, replicates: int = 1000, seed: int = 1) -> dict[str, Measured]:
+def measure(compared: Compared, *, replicates: int = 1000) -> dict[str, Measured]:
     """Compute precision, recall, F1 and its interval over documents, for each way of comparing."""
     units = Units.choose(compared.ids)
     found: dict[str, Measured] = {}
     for way, counts in compared.counts.items():
         correct, predicted, gold = (int(n) for n in counts.sum(axis=0))
-        drawn = resample(counts, units, replicates=replicates, seed=seed)
+        drawn = resample(counts, units, replicates=replicates)
         both = drawn[:, PREDICTED] + drawn[:, GOLD]
         interval = percentiles(ratios(2 * drawn[:, CORRECT], both))
         found[way] = {

@@ -30,7 +30,7 @@ from typing import Literal
 
 from corpora.errors import UsageError
 from corpora.system.arguments import Summary, option, refuse
-from modeling.command import as_json, as_threads, start
+from modeling.command import as_json, start
 
 _TEI, _INPUT = "TEI", "input"
 _INPUTS = ("text", "conll", "documents", "tei", "masked")
@@ -38,7 +38,7 @@ _TAGGED = _INPUTS[:4]
 _TOOLS = ("xmi", "cas-json", "webanno", "brat", "w3c", "spacy")
 _FORMATS = ("conll", "json", "jsonl", "tei", "tsv", *_TOOLS)
 _FOR = {
-    **dict.fromkeys(("entities", "top"), ("masked",)),
+    "entities": ("masked",),
     **dict.fromkeys(("labels", "threshold", "decoder"), _TAGGED),
     "edition": ("tei", "text"),
     "lang": ("text",),
@@ -122,12 +122,6 @@ class Options:
         help="language of --text, such as de, whose rules find sentences and words (default: "
         "general rules)",
     )
-    batch_size: int = option(
-        32,
-        at_least=1,
-        help="number of sentences that are tagged at once (default: 32)",
-    )
-    threads: int = as_threads()
     json: bool = as_json()
     edition: str | None = option(
         None,
@@ -238,13 +232,6 @@ class Options:
         metavar="START:END,…",
         help="with --masked: spans of characters, from 0, end excluded; the most probable "
         "entities for each are printed",
-    )
-    top: int = option(
-        5,
-        at_least=1,
-        metavar="K",
-        help="with --masked: number of subwords or entities that are printed for each place "
-        "(default: 5)",
     )
 
     @property

@@ -47,11 +47,7 @@ def _load(options: "Options") -> "Tagger":
     from modeling.predict.loading import load_tagger  # noqa: PLC0415
 
     assert options.model is not None  # noqa: S101 - the command line asks for it
-    tagger = load_tagger(
-        options.model, labels=options.labels, decoder=options.decoder, threads=options.threads
-    )
-    tagger.batch_size = options.batch_size
-    return tagger
+    return load_tagger(options.model, labels=options.labels, decoder=options.decoder)
 
 
 def predict_text(options: "Options") -> Summary:
@@ -166,7 +162,7 @@ def predict_masked(options: "Options") -> Summary:
 
     assert options.model is not None  # noqa: S101 - the command line asks for it
     guesser, spans = Guesser.load(options.model), parse_spans(options.entities)
-    _write(guesser.describe(options.masked, spans, top=options.top), options.output)
+    _write(guesser.describe(options.masked, spans), options.output)
     return Summary({"output": str(options.output)})
 
 

@@ -2,20 +2,14 @@
 
 from pathlib import Path
 
-import torch
-
 from corpora.ner.labels import label_map_path, load_label_map
 from modeling.taggers.tagger import Tagger
 from modeling.tagging_config import check_decoder
 from modeling.training.world import best_device
 
 
-def load_tagger(
-    path: Path, *, labels: str | None = None, decoder: str | None = None, threads: int = 0
-) -> Tagger:
+def load_tagger(path: Path, *, labels: str | None = None, decoder: str | None = None) -> Tagger:
     """Open a tagger; ``labels`` is a map of labels, ``decoder`` replaces the tagger's own."""
-    if threads:
-        torch.set_num_threads(threads)
     tagger = Tagger.load(path, device=best_device())
     if decoder:
         check_decoder(tagger.model.config.head.kind, decoder)

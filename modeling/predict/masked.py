@@ -126,10 +126,10 @@ class Guesser:
             means.append(logits.float().log_softmax(1).mean(0))
         return torch.stack(means)
 
-    def describe(self, text: str, spans: Sequence[tuple[int, int]], *, top: int) -> Iterator[str]:
+    def describe(self, text: str, spans: Sequence[tuple[int, int]]) -> Iterator[str]:
         """Predict subwords and entities; yield lines that show them."""
-        guesses = self.subwords(text, top=top) if self._mask in text or not spans else []
-        for guess in [*guesses, *(self.guess_entities(text, spans, top=top) if spans else ())]:
+        guesses = self.subwords(text) if self._mask in text or not spans else []
+        for guess in [*guesses, *(self.guess_entities(text, spans) if spans else ())]:
             yield f"{guess.start}:{guess.end} {text[guess.start : guess.end]}\n"
             for name, probability in guess.best:
                 yield f"  {probability:7.4f}  {name}\n"

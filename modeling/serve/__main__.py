@@ -17,9 +17,9 @@ from pathlib import Path
 
 from corpora.errors import UsageError
 from corpora.system.arguments import option, refuse
-from modeling.command import as_threads, start
+from modeling.command import start
 
-_WHO, _MUCH, _TRAIN = "who may ask", "how much", "training by clients"
+_WHO, _TRAIN = "who may ask", "training by clients"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,6 @@ class Options:
     decoder: str | None = option(
         None, metavar="NAME", help="decoder to use, such as viterbi (default: the tagger's own)"
     )
-    threads: int = as_threads()
     host: str = option(
         "127.0.0.1", metavar="ADDRESS", group=_WHO, help="address to listen on (default: 127.0.0.1)"
     )
@@ -113,25 +112,6 @@ class Options:
         False,  # noqa: FBT003
         group=_WHO,
         help="write a line of JSON for each request to standard output: id, client, path, status",
-    )
-    max_body: int = option(
-        8_000_000,
-        at_least=1,
-        metavar="BYTES",
-        group=_MUCH,
-        help="largest body of a request, in bytes (default: 8000000)",
-    )
-    max_waiting: int = option(
-        20_000,
-        at_least=1,
-        group=_MUCH,
-        help="number of sentences that may wait, of all requests together (default: 20000)",
-    )
-    max_requests: int = option(
-        256,
-        at_least=1,
-        group=_MUCH,
-        help="number of requests that may be answered at once (default: 256)",
     )
 
     allow_training: Path | None = option(

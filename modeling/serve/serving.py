@@ -46,7 +46,6 @@ def serve(options: "Options", log: TextIO) -> None:
             lang=options.lang,
             labels=tagger.label_map,
             threshold=options.threshold,
-            max_waiting=options.max_waiting,
         )
         name, entries = options.name or _name_of(options), _entries(options)
         least = tagger.threshold_of_editions if options.threshold is None else options.threshold
@@ -80,9 +79,7 @@ def _return_memory() -> None:
 
 
 def _load(options: "Options") -> Tagger:
-    tagger = load_tagger(
-        options.model, labels=options.labels, decoder=options.decoder, threads=options.threads
-    )
+    tagger = load_tagger(options.model, labels=options.labels, decoder=options.decoder)
     if options.edition:
         check_tagger_labels(tagger, load_edition(edition_path(options.edition)))
     return tagger
@@ -115,8 +112,6 @@ def _rules(options: "Options") -> Rules:
         allow_loopback_origins=True,
         token=Path(options.token).read_text("utf-8").strip() if options.token else None,
         open_paths={"/health", "/metrics"},
-        max_body=options.max_body,
-        max_requests=options.max_requests,
     )
 
 

@@ -228,7 +228,7 @@ class Learner:
             folder, sentences, tagger=before, labels=None if taken else labels
         )
         score = ("modeling.evaluate", folder / "run", "--ner", folder / "ner", "--split", "test")
-        options: list[object] = ["--output", folder / "scores", "--threads", "1"]
+        options: list[object] = ["--output", folder / "scores"]
         if before:
             options += ["--against", before]
         if labels:

@@ -141,8 +141,6 @@ class SumEntities(PerUnit[Rows, Rows | Counts]):
 
     origins: Sequence[str]
     """The origins of the mentions that are counted."""
-    max_aliases: int | None = None
-    """The number of forms of an entity that become aliases, the most frequent; None: all."""
     n_partitions: int = 1
     """The number of partitions of the forms, by hash."""
 
@@ -162,7 +160,7 @@ class SumEntities(PerUnit[Rows, Rows | Counts]):
         others = self._others.values()
         merged = PartitionTotals(self._counts.table(), *others, origins=self.origins)
         yield from Rows.each("totals", batches_of(merged.totals(), "entity_totals"))
-        forms = merged.forms(max_aliases=self.max_aliases)
+        forms = merged.forms()
         parts = partitions_of(forms.column("form"), self.n_partitions)
         yield from Rows.each("entity_forms", by_partition(forms, parts, schema="entity_forms"))
         yield Counts(merged.counters)
@@ -193,14 +191,12 @@ class AssignIds(PerUnit[pa.Table, Rows | Counts]):
 
     previous: Sequence[InputFile] = ()
     """The shards of an earlier vocabulary; empty: there is none."""
-    compact: bool = False
-    """Whether new ids are assigned in spite of an earlier vocabulary."""
 
     def process(self, chosen: pa.Table) -> Iterator[Rows | Counts]:
         """Assign the ids."""
         paths = [file.check() for file in self.previous]
         previous = read_vocab(paths) if paths else None
-        rows = assign_ids(chosen, previous, compact=self.compact)
+        rows = assign_ids(chosen, previous)
         yield from Rows.each("chosen", rows.to_batches(max_chunksize=ROWS_AT_ONCE))
         yield Counts({"entities.ids": len(rows)})
         if previous is not None:
@@ -219,7 +215,7 @@ class LinkForms(OfRun, PerUnit[Rows, Rows | Counts]):
 
     def start(self) -> None:
         """Begin with empty sums."""
-        self._counts = Sums(("entity", "form", "is_alias", "langs"))
+        self._counts = Sums(("entity", "form", "langs"))
 
     def process(self, rows: Rows) -> None:
         """Add rows to the sums."""

@@ -70,8 +70,6 @@ class KeepTokenizer(Merge[Counts]):
     """The files of the tokenizer."""
     opened: str = ""
     """The file to open, ``tokenizer.json`` or ``vocab.txt``; empty: the folder with all files."""
-    cased: bool | None = None
-    """Whether a ``vocab.txt`` is cased; None: as ``tokenizer_config.json`` or its subwords show."""
 
     def merge(self) -> None:
         """Open and write the tokenizer; raises ``InputChangedError`` where a file has changed."""
@@ -83,7 +81,7 @@ class KeepTokenizer(Merge[Counts]):
         ) as folder:  # files from a bucket lie apart
             for file in self.files:
                 (Path(folder) / Path(file.path).name).write_bytes(file.read())
-            tokenizer = Tokenizer.open(Path(folder) / self.opened, cased=self.cased)
+            tokenizer = Tokenizer.open(Path(folder) / self.opened)
         for name, lines in tokenizer.files().items():
             write_text(into / name, lines)
 

@@ -37,5 +37,5 @@ class ReadFiles(ReadUnits[SourceFile | Rejected]):
                 position="",
                 reason="too_large",
                 message=f"{file.name}: {file.size / 1e6:.0f} MB, over the bound of "
-                f"{self.max_bytes / 1e6:g} MB (--max-file-size).",
+                f"{self.max_bytes / 1e6:g} MB. Divide it, or leave it out with --exclude.",
             )

@@ -185,15 +185,13 @@ class ScoreStrings(Merge[Counts]):
     ``PCollection[InUnit]`` -> ``PCollection[InUnit]``
     """
 
-    mi: str = "adjacent"
-    """A name in ``corpora.lexicon.scores.MI``."""
     score: str = "product"
     """A name in ``corpora.lexicon.scores.SCORES``."""
 
     def merge(self) -> None:
         """Score all strings."""
         totals = _vocabulary(self.folder).totals
-        fill_scores(_strings(self.folder, mode="r+"), totals, mi=self.mi, score=self.score)
+        fill_scores(_strings(self.folder, mode="r+"), totals, score=self.score)
 
 
 class MarkStrings(Merge[Counts]):

@@ -116,7 +116,6 @@ class DivideSentences(PerUnit[Rows, Rows]):
     """What is never divided between splits."""
     ratios: Mapping[str, float]
     """The weight of each split."""
-    seed: int = 1
     splits: Mapping[str, str] = field(default_factory=dict)
     """Name of a file that is not divided to its split; a unit has only such files, or none."""
 
@@ -128,6 +127,6 @@ class DivideSentences(PerUnit[Rows, Rows]):
         """Assign splits to rows."""
         if self._is_divided:
             column = "document_id" if self.by == "document" else "id"
-            batch = with_splits(rows.batch, by=column, ratios=self.ratios, seed=self.seed)
+            batch = with_splits(rows.batch, by=column, ratios=self.ratios)
             rows = Rows(rows.dataset, batch)
         yield rows

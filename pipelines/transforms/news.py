@@ -105,12 +105,10 @@ class ExtractArticles(PerUnit[Page, PageArticle | Rejected | Counts]):
 
     extractor: str = "trafilatura"
     """The library that finds the body of an article: ``trafilatura`` or ``news-please``."""
-    max_seconds: float = 10.0
-    """The limit of processor time for a page, in seconds."""
 
     def start(self) -> None:
         """Make the reader, whose process starts with the first page."""
-        self._reader = PageReader(self.extractor, Bounds(seconds=self.max_seconds))
+        self._reader = PageReader(self.extractor, Bounds())
 
     def process(self, page: Page) -> Iterator[PageArticle | Rejected]:
         """Extract the article of a page."""

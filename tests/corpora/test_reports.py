@@ -65,7 +65,7 @@ def test_emoji_and_persian_words_keep_their_joiners():
 def concordance_pages():
     of = {"id": LONG, "group": "g", "source": f"{LONG}.xml", "text": f"{LONG} שלום", "title": LONG}
     document = Document(**of, mentions=(Mention(0, 300, f"g:{LONG}", "person"),))
-    pages = make_pages(collect([document], None, vocab={}, min_ratio=0.1), title=LONG)
+    pages = make_pages(collect([document], None, vocab={}), title=LONG)
     return [page.html for page in pages]
 
 

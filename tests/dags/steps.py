@@ -46,9 +46,9 @@ documents = ["--html", "NEWS/*.html*", "--urls", "NEWS/urls.tsv"]
 """
 FINETUNE = """
 recipe = "crf_small"
-finetune = ["--threads", "1", "--augment-lexicon", "train", "--set", "training.batch_size=8",
+finetune = ["--augment-lexicon", "train", "--set", "training.batch_size=8",
             "training.epochs=4", "optimizer.lr=RATE"]
-evaluate = ["--replicates", "200", "--threads", "1"]
+evaluate = ["--replicates", "200"]
 """
 EDITION = f"""
 {FOLDERS}

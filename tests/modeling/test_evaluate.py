@@ -253,21 +253,6 @@ def test_a_decoder_that_does_not_go_with_the_head_is_refused_before_anything(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        ("--batch-size=0", "--batch-size 0: must be at least 1"),
-        ("--seed=-3", "--seed -3: must be at least 0"),
-        ("--threads=x", "--threads: invalid int value: 'x'"),
-    ],
-)
-def test_numbers_that_cannot_be_are_refused(tagger_run, ner, option, message, capsys):
-    with pytest.raises(SystemExit):
-        evaluate(tagger_run, ner, option)
-
-    assert message in capsys.readouterr().err
-
-
 def test_what_training_has_seen_is_that_of_the_sentences_it_had(ner, bases, finetune, tmp_path):
     run = small(finetune, tmp_path / "run", ner, bases, train_sizes="4,0", size=0, settings=[])
 

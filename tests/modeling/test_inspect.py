@@ -73,7 +73,7 @@ def test_a_page_has_pictures_of_spans_and_of_attention(bases, ner, tmp_path, cap
     pytest.importorskip("sklearn")
     output = tmp_path / "inside"
     command = [str(bases / "entities"), "--output", str(output), "--ner", str(ner)]
-    command += ["--plot", "pca", "tsne", "--sample", "30", "--neighbours", "5"]
+    command += ["--plot", "pca", "tsne", "--sample", "30"]
     command += ["--attention", TEXT, "--entities", "12:16", "--heads", "2"]
 
     assert main(command) == 0
@@ -97,13 +97,8 @@ def test_a_page_has_pictures_of_spans_and_of_attention(bases, ner, tmp_path, cap
         ([], "nothing is asked for"),
         (["--plot", "pca"], "--plot needs --ner"),
         (["--attention", TEXT, "--parts", "mean"], "--parts is for --plot"),
-        (["--attention", TEXT, "--max-words", "3"], "--max-words is for --plot"),
-        (["--plot", "pca", "--ner", "x", "--max-words", "3"], "--max-words is for --spans all"),
-        (["--plot", "pca", "--ner", "x", "--neighbours", "3"], "--neighbours is for --plot tsne"),
         (["--plot", "pca", "--ner", "x", "--heads", "1"], "--heads is for --attention"),
         (["--plot", "pca", "--ner", ".", "--sample", "-1"], "--sample -1: must be at least 0"),
-        (["--plot", "pca", "--ner", ".", "--spans", "all", "--max-words", "0"], "at least 1"),
-        (["--plot", "tsne", "--ner", ".", "--neighbours", "nan"], "nan: must be at least 1"),
         (["--attention", TEXT, "--layers", "9"], "--layers 9: there are 1 to 1"),
         (["--attention", TEXT, "--heads", "0"], "--heads 0: there are 1 to 2"),
     ],

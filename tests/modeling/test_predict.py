@@ -237,7 +237,6 @@ def test_a_decoder_of_another_head_is_refused(tagger_run, tmp_path, capsys):
         ["--text", "x", "--existing", "only-new"],
         ["--text", "x", "--crossing", "standOff"],
         ["--text", "x", "--undo"],
-        ["--text", "x", "--top", "3"],
         ["--conll", "x", "--entities", "0:3"],
         ["--conll", "x", "--lang", "de"],
         ["--documents", "x", "--output", "o", "--format", "json"],
@@ -246,7 +245,6 @@ def test_a_decoder_of_another_head_is_refused(tagger_run, tmp_path, capsys):
         ["--tei", "x", "--edition", "tei", "--output", "o", "--apply", "c", "--undo"],
         ["--tei", "x", "--edition", "tei", "--output", "o", "--apply", "c", "--labels", "plain"],
         ["--masked", "x", "--threshold", "0.5"],
-        ["--text", "x", "--batch-size", "0"],
     ],
 )
 def test_no_option_does_nothing(options, capsys):

@@ -106,7 +106,6 @@ def naive(symbols_by_scope, *, longest, min_count, separator=""):
                     sides = left[string], right[string]
                     found[scope, separator.join(string)] = (
                         count,
-                        min(mi(string[:cut], string[cut:]) for cut in range(1, length)),
                         sum(mi((a,), (b,)) for a, b in pairwise(string)) / (length - 1),
                         *map(entropy, sides),
                         any(len(side) == 1 and type(*side) is str for side in sides),

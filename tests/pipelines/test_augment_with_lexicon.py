@@ -4,13 +4,9 @@ import re
 import shutil
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from corpora.datasets.shards import open_dataset
 from corpora.document import Document
-from corpora.matching import form_table
-from corpora.matching.form_table import FormTable
 from pipelines import augment_mentions, documents_to_lexicon
 from tests.pipelines.document_dataset import write_dataset
 
@@ -116,7 +112,7 @@ def test_words_can_be_the_same_entities_in_all_documents(made, tmp_path, lexicon
 
 
 def test_mentions_are_where_the_words_stand(made, tmp_path):
-    assert run(made, tmp_path / "out", "all", "--overlap", "longest_cover") == 0
+    assert run(made, tmp_path / "out", "all") == 0
 
     for document in open_dataset(tmp_path / "out", "documents").records():
         spans = {(m.start, m.end) for m in document.mentions}
@@ -153,34 +149,6 @@ def matched(output):
     return {entity.partition(":")[2] for words in found(output).values() for entity, _ in words}
 
 
-def test_words_with_a_flag_are_left_out(flagged, tmp_path):
-    assert run(flagged, tmp_path / "all", "lexicon") == 0
-    assert run(flagged, tmp_path / "out", "lexicon", "--without-flags", "function") == 0
-
-    assert matched(tmp_path / "all") >= {"玄德", "云长", "玄德曰"}
-    assert matched(tmp_path / "out") >= {"玄德", "云长"}
-    assert not {form for form in matched(tmp_path / "out") if "曰" in form}
-
-
-def test_of_each_lexicon_the_best_are_matched(made, tmp_path):
-    assert run(made, tmp_path / "out", "group", "--max-rank", "1") == 0
-
-    best = {
-        f"{row['group']}:{row['form']}" for row in lexicon_rows(made, "group") if row["rank"] == 1
-    }
-    assert len(best) == 2
-    assert {entity for words in found(tmp_path / "out").values() for entity, _ in words} == best
-
-
-def test_words_with_a_lower_score_are_left_out(made, tmp_path):
-    scores = {row["form"]: row["score"] for row in lexicon_rows(made, "all")}
-    limit = sorted(scores.values())[1]
-
-    assert run(made, tmp_path / "out", "all", "--min-score", str(limit)) == 0
-
-    assert matched(tmp_path / "out") == {form for form in scores if scores[form] >= limit}
-
-
 def test_words_for_a_tagger_are_no_compounds_and_have_no_function_word(flagged, tmp_path):
     assert run(flagged, tmp_path / "out", "lexicon", "--words", "tagger") == 0
 
@@ -192,9 +160,7 @@ def test_words_for_a_tagger_are_no_compounds_and_have_no_function_word(flagged, 
     }
 
 
-@pytest.mark.parametrize(
-    "option", [["--words", "tagger"], ["--max-rank", "3"], ["--entities", "global"]]
-)
+@pytest.mark.parametrize("option", [["--words", "tagger"], ["--entities", "global"]])
 def test_only_words_of_a_lexicon_are_filtered(made, tmp_path, capsys, option):
     table = tmp_path / "forms.tsv"
     table.write_text("玄德\tQ1\n", "utf-8")
@@ -202,29 +168,7 @@ def test_only_words_of_a_lexicon_are_filtered(made, tmp_path, capsys, option):
 
     assert augment_mentions.main([*arguments, "--output", str(tmp_path / "out")]) == 2
 
-    assert f"{option[0]}: --forms {table} is no lexicon" in capsys.readouterr().err
-
-
-@settings(max_examples=60)
-@given(
-    st.lists(st.text("天地玄", min_size=1, max_size=4), unique=True),
-    st.text("天地玄。", max_size=30),
-    st.integers(1, 40),
-)
-def test_the_cover_of_a_text_has_the_largest_sum_of_squares(forms, text, piece):
-    """Beside all places, by trying them at each character from the right."""
-    best = [0] * (len(text) + 1)
-    for start in range(len(text) - 1, -1, -1):
-        ends = [start + len(form) for form in forms if text.startswith(form, start)]
-        best[start] = max([best[start + 1], *((e - start) ** 2 + best[e] for e in ends)])
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(form_table, "PIECE", piece)
-        found = FormTable(forms=[forms]).find(text, lang="zh", overlap="longest_cover")
-
-    matches = [*zip(*(column.tolist() for column in found), strict=True)]
-    assert sum((end - start) ** 2 for start, end, _ in matches) == best[0]
-    assert all(text[start:end] == forms[form] for start, end, form in matches)
+    assert f"{option[0]} is for a lexicon" in capsys.readouterr().err
 
 
 def test_known_words_block_what_lies_in_them_and_are_no_mentions(tmp_path):

@@ -118,7 +118,7 @@ def test_large_file_in_parts_makes_the_rows_of_the_whole(tmp_path, monkeypatch):
 def test_labels_are_mapped_and_sources_keep_the_old_ones(tmp_path):
     inputs = [DATA / "NER-de-dev.tsv"]
 
-    assert run(tmp_path / "out", "--labels", "names-only", "--card", "off", inputs=inputs) == 0
+    assert run(tmp_path / "out", "--labels", "names-only", inputs=inputs) == 0
 
     tags = {tag for row in rows_of(tmp_path / "out") for tag in row["tags"]}
     assert tags == {"O", "B-LOC"}
@@ -142,7 +142,6 @@ def test_dictionary_becomes_forms(tmp_path):
         (("--labels", "ler-coarse"), 1, "does not know the label"),
         (("--labels", "none"), 2, "no such map"),
         (("--ratios", "70/15/15"), 2, "--ratios is for --split document or sentence"),
-        (("--seed", "2"), 2, "--seed is for --split document or sentence"),
         (("--split-of", "x=test"), 2, "matches no input"),
         (("--max-tokens", "-1"), 2, "at least 0"),
         (("--dictionary", str(DATA / "eng.testa")), 2, "neither"),
@@ -299,8 +298,8 @@ def test_damaged_file_loses_one_sentence_and_says_where(realdata, tmp_path, kind
     line = damaged(whole, tmp_path / name, damage)
     (tmp_path / "whole").mkdir()
 
-    assert run(tmp_path / "out", "--card", "off", inputs=[tmp_path / name]) == 0
-    assert run(tmp_path / "whole", "--card", "off", inputs=[whole]) == 0
+    assert run(tmp_path / "out", inputs=[tmp_path / name]) == 0
+    assert run(tmp_path / "whole", inputs=[whole]) == 0
 
     [rejected] = map(json.loads, (tmp_path / "out/rejected.jsonl").read_text("utf-8").splitlines())
     assert (rejected["reason"], rejected["position"]) == (reason, f"line {line}")
@@ -317,7 +316,7 @@ def test_stray_tag_in_a_real_file_is_repaired_or_rejected(realdata, tmp_path, il
     line = next(n for n, x in enumerate(orphan.split("\n"), 1) if x.endswith("I-PER"))
     (tmp_path / "peoples-daily-dev.txt").write_text(orphan, encoding="utf-8")
 
-    options = ("--illegal", illegal, "--card", "off")
+    options = ("--illegal", illegal)
     assert run(tmp_path / "out", *options, inputs=[tmp_path / "peoples-daily-dev.txt"]) == 0
 
     dataset = open_dataset(tmp_path / "out", "ner")

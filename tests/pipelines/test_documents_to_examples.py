@@ -13,6 +13,7 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, open_dataset, read_batches
 from corpora.document import Document, Mention, Span
 from corpora.entities.vocabulary import EntityVocab
+from corpora.examples import mentions
 from corpora.examples.mentions import LOSSES
 from corpora.hashing.sampling import ratio
 from corpora.store.inspection import verify
@@ -125,7 +126,7 @@ def test_no_entity_is_of_another_origin(inputs, tmp_path):
 
 
 def test_two_workers_write_the_same_bytes(inputs, tmp_path):
-    options = ("--max-length", "9", "--max-mention-subwords", "7")
+    options = ("--max-length", "9")
     assert run(inputs, tmp_path / "one", *options) == 0
     assert run(inputs, tmp_path / "two", *options, "--workers", "2") == 0
 
@@ -190,8 +191,9 @@ def test_the_report_counts_what_the_rows_hold(inputs, tmp_path):
     assert "This adds up." in report
 
 
-def test_mentions_without_room_are_named_beside_the_examples(inputs, tmp_path):
-    assert run(inputs, tmp_path / "out", "--max-mention-subwords", "1") == 0
+def test_mentions_without_room_are_named_beside_the_examples(inputs, tmp_path, monkeypatch):
+    monkeypatch.setattr(mentions, "MAX_SUBWORDS", 1)
+    assert run(inputs, tmp_path / "out") == 0
 
     head, *lines = (tmp_path / "out/lost_mentions.tsv").read_text("utf-8").splitlines()
     rows = [dict(zip(head.split("\t"), line.split("\t"), strict=True)) for line in lines]
@@ -205,12 +207,13 @@ def test_mentions_without_room_are_named_beside_the_examples(inputs, tmp_path):
     assert f"| {rows[0]['document']} | 0 | 8 | 8 | Schiller |\n" in report
 
 
-def test_lost_mentions_are_still_named_when_one_shard_is_made_again(inputs, tmp_path):
-    assert run(inputs, tmp_path / "out", "--max-mention-subwords", "1") == 0
+def test_lost_mentions_are_still_named_when_one_shard_is_made_again(inputs, tmp_path, monkeypatch):
+    monkeypatch.setattr(mentions, "MAX_SUBWORDS", 1)
+    assert run(inputs, tmp_path / "out") == 0
     before = published(tmp_path / "out")
 
     (tmp_path / "out/shard-00001.arrow").write_bytes(b"damaged")
-    assert run(inputs, tmp_path / "out", "--max-mention-subwords", "1") == 0
+    assert run(inputs, tmp_path / "out") == 0
 
     assert published(tmp_path / "out") == before
 
@@ -268,20 +271,6 @@ def test_no_examples_at_all_are_warned_of(inputs, tmp_path, caplog):
     assert run(inputs, tmp_path / "out", "--only-with-mentions", documents=tmp_path / "in") == 0
 
     assert "No examples" in caplog.text
-
-
-def test_whether_capitals_stay_is_said_for_a_vocabulary(inputs, tmp_path):
-    vocab = (inputs / "tok/vocab.txt").read_text("utf-8")
-    (tmp_path / "vocab.txt").write_text(vocab, "utf-8")
-    lowercase = {}
-
-    for cased in ("auto", "no"):
-        options = ["--tokenizer-cased", cased]
-        output = tmp_path / cased
-        assert run(inputs, output, *options, tokenizer=tmp_path / "vocab.txt") == 0
-        lowercase[cased] = Tokenizer.open(output).backend.normalizer.lowercase
-
-    assert lowercase == {"auto": False, "no": True}
 
 
 def test_nothing_is_validation_where_nothing_is_asked_for(inputs, tmp_path):

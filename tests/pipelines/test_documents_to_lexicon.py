@@ -27,12 +27,12 @@ TEXTS = st.lists(
 )
 
 
-def assert_same(rows, expected, mi):
+def assert_same(rows, expected):
     assert {(row["group"], row["form"]) for row in rows} == expected.keys()
     for row in rows:
-        count, weakest, adjacent, left, right, is_inner = expected[row["group"], row["form"]]
+        count, adjacent, left, right, is_inner = expected[row["group"], row["form"]]
         assert row["count"] == count
-        assert row["mi"] == pytest.approx(weakest if mi == "weakest" else adjacent, abs=1e-9)
+        assert row["mi"] == pytest.approx(adjacent, abs=1e-9)
         assert row["left_entropy"] == pytest.approx(left, abs=1e-9)
         assert row["right_entropy"] == pytest.approx(right, abs=1e-9)
         assert ("inner" in row["flags"]) == is_inner
@@ -44,11 +44,10 @@ def assert_same(rows, expected, mi):
     per=st.sampled_from(["document", "group", "all"]),
     longest=st.integers(2, 5),
     min_count=st.integers(2, 3),
-    mi=st.sampled_from(["weakest", "adjacent"]),
     n_windows=st.integers(1, 30),
 )
 def test_the_lexicon_is_that_of_a_dictionary(
-    tmp_path_factory, texts, per, longest, min_count, mi, n_windows
+    tmp_path_factory, texts, per, longest, min_count, n_windows
 ):
     """For all scopes, however the documents are cut into shards, windows into ranges and chunks."""
     folder = tmp_path_factory.mktemp("lexicon")
@@ -62,12 +61,9 @@ def test_the_lexicon_is_that_of_a_dictionary(
         patch.setattr(tables, "RANGE_WINDOWS", n_windows)
         patch.setattr(counting, "CHUNK", 7)
         patch.setattr(ranking, "CHUNK", 5)
-        output = build(
-            folder / "out", dataset, per=per, max_length=longest, min_count=min_count, mi=mi,
-            symbols="characters",
-        )  # fmt: skip
+        output = build(folder / "out", dataset, per=per, max_length=longest, min_count=min_count)
 
-    assert_same(rows_of(output), expected, mi)
+    assert_same(rows_of(output), expected)
 
 
 @settings(max_examples=10)
@@ -78,9 +74,9 @@ def test_marks_stay_with_their_letter_and_counts_are_exact(tmp_path_factory, tex
     dataset = write_dataset(folder / "documents", made)
     scopes = by_scope(made, "all", lambda d: thai_segments(d.text))
 
-    output = build(folder / "out", dataset, per="all", min_count=2, symbols="characters")
+    output = build(folder / "out", dataset, per="all", min_count=2)
 
-    assert_same(rows_of(output), naive(scopes, longest=8, min_count=2), "adjacent")
+    assert_same(rows_of(output), naive(scopes, longest=8, min_count=2))
 
 
 def test_names_of_a_script_with_marks_and_spaces_are_whole_words(tmp_path):
@@ -100,10 +96,10 @@ def test_multi_word_names_are_found_in_german(tmp_path):
     made = documents([("a", text), ("a", text)], lang="de")
     dataset = write_dataset(tmp_path / "documents", made)
 
-    rows = rows_of(build(tmp_path / "out", dataset, min_count=3, per="all", mi="weakest"))
+    rows = rows_of(build(tmp_path / "out", dataset, min_count=3, per="all"))
 
     scopes = by_scope(made, "all", lambda d: word_segments(d.text, "de"))
-    assert_same(rows, naive(scopes, longest=8, min_count=3, separator=" "), "weakest")
+    assert_same(rows, naive(scopes, longest=8, min_count=3, separator=" "))
     assert rows[0]["form"] in {"Bad Doberan", "Herr von Treuenfels"}
 
 
@@ -189,4 +185,4 @@ def test_the_lexicon_of_real_text_is_that_of_a_dictionary(realdata, tmp_path):
     rows = rows_of(build(tmp_path / "out", dataset))
 
     scopes = by_scope(made, "group", lambda d: character_segments(d.text))
-    assert_same(rows, naive(scopes, longest=8, min_count=5), "adjacent")
+    assert_same(rows, naive(scopes, longest=8, min_count=5))

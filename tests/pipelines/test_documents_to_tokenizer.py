@@ -17,6 +17,7 @@ from corpora.document import Document
 from corpora.entities.counts import Sums
 from corpora.runs.build import hold
 from corpora.store.inspection import main as shards
+from corpora.tokenization import learning
 from corpora.tokenization.learning import Rules, learn, limited
 from corpora.tokenization.tokenizers import SPECIALS, UNK, Tokenizer, wordpiece
 from corpora.tokenization.word_counts import CharacterCounts, WordCounter, WordTable, total_batches
@@ -81,8 +82,7 @@ def test_words_are_counted_as_the_library_cuts_them(texts, cased):
 
 
 SETTINGS = {
-    "cased": False, "characters": False, "coverage": 1.0, "min_count": 1, "max_words": 100,
-    "size": 120,
+    "cased": False, "characters": False, "min_count": 1, "size": 120,
 }  # fmt: skip
 
 
@@ -162,25 +162,30 @@ def test_rare_words_teach_nothing():
 
 
 @pytest.mark.parametrize(("max_words", "least"), [(1, 5), (2, 5), (3, 3), (4, 3), (6, 1), (100, 1)])
-def test_no_more_than_the_most_frequent_words_are_learned_from(tmp_path, max_words, least):
+def test_no_more_than_the_most_frequent_words_are_learned_from(
+    tmp_path, monkeypatch, max_words, least
+):
+    monkeypatch.setattr(learning, "MAX_WORDS", max_words)
     table = table_of(tmp_path, {"a": 5, "b": 5, "c": 3, "d": 1, "e": 1, "f": 1})
 
-    rules = limited(Rules(**SETTINGS | {"max_words": max_words}), table)
+    rules = limited(Rules(**SETTINGS), table)
 
     assert rules.min_count == least
 
 
-def test_the_report_says_from_how_many_times_on_words_are_learned_from(tmp_path):
+def test_the_report_says_from_how_many_times_on_words_are_learned_from(tmp_path, monkeypatch):
+    monkeypatch.setattr(learning, "MAX_WORDS", 1)
     texts = write_dataset(tmp_path / "in", documents(["haus haus quark"]))
 
-    output = build(tmp_path / "out", texts, max_words=1)
+    output = build(tmp_path / "out", texts)
 
     report = (output / "report.md").read_text("utf-8")
-    assert "distinct words seen less than 2 times (`--max-words`): not learned from | 1 |" in report
+    assert "distinct words seen less than 2 times: not learned from | 1 |" in report
 
 
-def test_words_with_an_uncovered_character_teach_nothing():
-    subwords = learned({"hau": 1000, "hβu": 1}, coverage=0.99)
+def test_words_with_an_uncovered_character_teach_nothing(monkeypatch):
+    monkeypatch.setattr(learning, "COVERAGE", 0.99)
+    subwords = learned({"hau": 1000, "hβu": 1})
 
     assert {"β", "##β", "hu"}.isdisjoint(subwords)
     assert "hau" in subwords
@@ -211,7 +216,7 @@ def test_counts_and_report_are_what_the_tokenizer_makes_of_the_documents(
 ):
     dataset = write_dataset(tmp_path / "documents", documents(TEXTS))
 
-    output = build(tmp_path / "out", dataset, cased=cased, characters=characters, coverage=0.99)
+    output = build(tmp_path / "out", dataset, cased=cased, characters=characters)
 
     tokenizer = Tokenizer.open(output)
     encoded = tokenizer.encode(TEXTS)
@@ -295,11 +300,12 @@ def test_letters_and_digits_have_subwords_whether_they_occur_or_not(tmp_path):
         assert [subwords[id] for id in ids].count(UNK) == 1  # the hyphen
 
 
-def test_unknown_characters_are_named_and_counted(tmp_path):
+def test_unknown_characters_are_named_and_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(learning, "COVERAGE", 0.9)
     texts = [*TEXTS, "Ω| Ωx"]
     dataset = write_dataset(tmp_path / "documents", documents(texts))
 
-    output = build(tmp_path / "out", dataset, size=256, coverage=0.9, cased=True)
+    output = build(tmp_path / "out", dataset, size=256, cased=True)
 
     counts = Counter("".join(counted(texts, cased=True).elements()))
     report = (output / "report.md").read_text(encoding="utf-8")
@@ -346,7 +352,6 @@ def test_the_command_makes_a_dataset_that_verifies_and_is_made_once(tmp_path, ca
     [
         (["--size", "255"], "must be at least 256"),
         (["--min-count", "0"], "must be at least 1"),
-        (["--coverage", "nan"], "must be above 0"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(tmp_path, capsys, option, message):
@@ -364,7 +369,7 @@ def test_real_german_words_are_mostly_whole(realdata, tmp_path):
     text = (realdata("wiki-text-de") / "wiki_00").read_text("utf-8")
     dataset = write_dataset(tmp_path / "documents", documents(text.split("</doc>")))
 
-    output = build(tmp_path / "out", dataset, size=8000, coverage=1.0)
+    output = build(tmp_path / "out", dataset, size=8000)
 
     counters = open_dataset(output).description["counters"]
     too_long = sum(n for word, n in counted([text], cased=False).items() if len(word) > 100)

@@ -20,8 +20,6 @@ PIPELINES = {
             "input": WIKI,
             "lang": "lv",
             "license": "CC0-1.0",
-            "right": "prefix",
-            "anchors": "on",
             "namespaces": (14, 0),
             "disambiguation": "drop",
             "blocks": "infoboxes,tables",
@@ -36,7 +34,7 @@ PIPELINES = {
     "tei": ("tei_to_ner", {**LETTERS, "abbreviations": "learned", "limit": 7}),
     "benchmark": (
         "benchmark_to_ner",
-        {"input": DATA / "ner" / "eng.testa", "split": "document", "seed": 3},
+        {"input": DATA / "ner" / "eng.testa", "split": "document"},
     ),
     "lexicon": ("documents_to_lexicon", {"known": "none", "drop": ("inner", "known")}),
     "augment": ("augment_mentions", {"policy": "gated", "min_precision": 0.9}),

@@ -212,7 +212,7 @@ def run_tokenizer(folder, output, words):
 
 
 def run_lexicon(folder, output, words):
-    options = ("--min-count", "2", "--symbols", "words")
+    options = ("--min-count", "2")
     return on_documents(documents_to_lexicon, *options)(folder, output, words)
 
 

@@ -57,15 +57,6 @@ def test_an_option_of_plain_text_makes_all_files_plain_text(option, tmp_path):
     assert [d.text for d in documents_of(tmp_path / "out")] == ['{"text": "a"}', '{"text": "b"}']
 
 
-def test_a_first_record_that_is_too_long_costs_only_itself(tmp_path):
-    (tmp_path / "f").write_text(json.dumps({"text": "x" * 99}) + '\n{"text": "a"}\n')
-
-    run(tmp_path / "out", "--max-characters", 50, input=tmp_path / "f")
-
-    assert [d.text for d in documents_of(tmp_path / "out")] == ["a"]
-    assert rejected_of(tmp_path / "out") == [("f", "line 1", "too_large")]
-
-
 def test_a_field_that_only_has_the_name_of_a_column_rejects_no_record(tmp_path):
     (tmp_path / "f").write_text('{"text": "a", "lang": "Deutsch, alt", "group": ["x"]}\n')
 
@@ -164,8 +155,6 @@ def test_the_name_of_the_folder_is_in_the_plan_only_where_it_names_a_group(tmp_p
         (["--field", "text=a", "--format", "plain"], "--field is for"),
         (["--field", "text=a", "--split-blank", "1"], "--field is for JSON Lines"),
         (["--lang", "auf Deutsch"], "--lang auf Deutsch: no tag"),
-        (["--max-file-size", "nan"], "--max-file-size"),
-        (["--max-characters", "0"], "--max-characters"),
         (["--group", " "], "--group"),
         (["--exclude", "nothing"], "--exclude nothing"),
     ],

@@ -1,11 +1,9 @@
 """Transforms: the next one takes what one gives, whatever stands between them; units stay whole."""
 
 import gc
-import gzip
 import runpy
 import shutil
 import sys
-import tempfile
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -27,10 +25,7 @@ from corpora.runs.plan import Unit, describe_file
 from corpora.store.inspection import main as store
 from pipelines import (
     documents_to_entity_vocab,
-    documents_to_lexicon,
-    documents_to_tokenizer,
     tei_to_ner,
-    text_to_documents,
     wikipedia_to_documents,
 )
 from pipelines.engine import describe
@@ -44,7 +39,6 @@ from tests.pipelines.test_news_to_documents import SAMPLES
 from tests.pipelines.test_news_to_documents import run as run_pages
 from tests.pipelines.test_record_errors import (
     WORDS,
-    documents_of,
     run_augment,
     run_examples,
     run_lexicon,
@@ -307,44 +301,3 @@ def test_options_are_parsed_once_and_all_their_kinds_share_their_values():
     assert options.view_as(PipelineOptions).get_all_options()["pipeline_type_check"] is False
     assert options.view_as(StandardOptions).runner == "FnApiRunner"
     assert InMemoryOptions().view_as(TypeOptions).pipeline_type_check
-
-
-@pytest.mark.parametrize(
-    ("pipeline", "input"),
-    [
-        (tei_to_ner, LETTERS),
-        (text_to_documents, ROOT / "tests/data/text/wulingzhen.txt"),
-        (wikipedia_to_documents, WIKI),
-        (documents_to_lexicon, None),
-        (documents_to_tokenizer, None),
-        (documents_to_entity_vocab, None),
-    ],
-    ids=lambda value: getattr(value, "__name__", ""),
-)
-def test_pictures_of_the_docs_are_what_the_command_prints(
-    pipeline, input, tmp_path, capsys, monkeypatch
-):
-    input = input or documents_of(tmp_path / "in", WORDS)
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    command = ["--input", str(input), "--output", str(tmp_path / "out"), "--show-graph"]
-
-    assert pipeline.main(command) == 0
-
-    heading, printed = f"### {pipeline.__name__.rpartition('.')[2]}\n", capsys.readouterr().out
-    assert printed.startswith("flowchart TB\n")
-    assert heading not in PAGES or f"{heading}\n```mermaid\n{printed}```\n" in PAGES
-    assert not (tmp_path / "out").exists()
-    assert list(temporary.iterdir()) == []
-
-
-@pytest.mark.parametrize("output", ["out", "s3://onoma/out"])
-def test_a_picture_of_a_packed_dump_leaves_no_pieces(output, tmp_path, monkeypatch):
-    (tmp_path / "dump.xml.gz").write_bytes(gzip.compress(WIKI.read_bytes()))
-    monkeypatch.chdir(tmp_path)
-
-    command = ["--input", "dump.xml.gz", "--output", output, "--show-graph"]
-    assert wikipedia_to_documents.main(command) == 0
-
-    assert [path.name for path in tmp_path.iterdir()] == ["dump.xml.gz"]

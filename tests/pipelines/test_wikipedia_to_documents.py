@@ -130,13 +130,6 @@ def test_links_name_the_page_behind_redirects(tmp_path):
     assert entities["kleinwiki:Deutsche Windmühle"] == entities["kleinwiki:Bockmühle"] == 0
 
 
-@pytest.mark.parametrize("unused", [("--anchors", "on"), ("--right", "prefix")])
-def test_options_of_augmentation_are_refused_without_it(unused, tmp_path, capsys):
-    assert run(tmp_path / "out", "--augment", "off", *unused) == 2
-
-    assert f"{unused[0]} is for --augment article" in capsys.readouterr().err
-
-
 def test_redirects_are_resolved_and_loops_are_not(tmp_path):
     run(tmp_path / "out")
 
@@ -342,8 +335,6 @@ def test_template_tables_of_the_user_count(tmp_path):
     ("options", "message"),
     [
         (("--templates", "nowhere.toml"), "nowhere.toml"),
-        (("--max-page-size", "0"), "must be above 0"),
-        (("--max-page-size", "501"), "at most 500"),  # 2 GiB are the most that a batch can hold
         (("--augment", "all"), "invalid choice"),
         (("--blocks", "tables,pictures"), "pictures"),
         (("--blocks", "math", "--reuse", "nowhere"), "nowhere"),

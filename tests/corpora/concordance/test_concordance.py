@@ -115,7 +115,7 @@ def test_known_forms_without_a_tag_are_shown_where_they_stand():
     tagged = (Mention(0, 4, "x:o1", "place"), Mention(14, 20, None, "place"))
     document = Document(id="a", group="x", source="a.xml", text=text, mentions=tagged)
 
-    found = collect([document], register, vocab={}, min_ratio=0.1)
+    found = collect([document], register, vocab={})
 
     assert [(each.form, each.subjects, each.n_tagged) for each in found.untagged] == [
         ("Jena", ["o1"], 1)
@@ -128,7 +128,7 @@ def test_words_that_are_seldom_a_name_are_counted_not_listed():
     mentions = (Mention(0, 3, "x:p1", "person"),)
     document = Document(id="a", group="x", source="a.xml", text=text, mentions=mentions)
 
-    found = collect([document], open_registers([REGISTER]), vocab={}, min_ratio=0.1)
+    found = collect([document], open_registers([REGISTER]), vocab={})
 
     assert not found.untagged
     assert [(each.form, len(each.occurrences)) for each in found.common] == [("Sie", 20)]
@@ -147,7 +147,7 @@ def lines_of(text, *names):
 
 
 def collect_alone(document):
-    return collect([document], None, vocab={}, min_ratio=0.1)
+    return collect([document], None, vocab={})
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_every_link_leads_to_its_entry_whether_there_are_few_pages_or_many():
     )
     for n in (3, PAGE_MENTIONS * 2 // 3):
         documents = [replace(document, id=f"{i}", source=f"{i}.xml") for i in range(n)]
-        found = collect(documents, register, vocab={}, min_ratio=0.1)
+        found = collect(documents, register, vocab={})
 
         pages = {page.name: page.html for page in make_pages(found, title="x")}
 
@@ -226,7 +226,7 @@ def test_entities_of_one_initial_are_on_one_page_wherever_it_stands_in_the_alpha
         mentions.append(Mention(start, start + len(name), f"x:{number}", "place"))
     one = Document(id="0", group="x", source="0.xml", text=text, mentions=tuple(mentions))
     documents = [replace(one, id=f"{i}") for i in range(PAGE_MENTIONS // len(names) + 1)]
-    found = collect(documents, None, vocab={}, min_ratio=0.1)
+    found = collect(documents, None, vocab={})
 
     pages = [*make_pages(found, title="x")]
 
@@ -241,7 +241,7 @@ def test_entities_of_a_vocabulary_have_its_names():
         id="a", group="x", source="a", text="Jena und Bonn, Jenа", mentions=mentions
     )
 
-    found = collect([document], None, vocab={"xwiki:Q": ("Jena (Stadt)", ("Jene",))}, min_ratio=0.1)
+    found = collect([document], None, vocab={"xwiki:Q": ("Jena (Stadt)", ("Jene",))})
 
     assert {s.id: s.name for s in found.subjects.values()} == {
         "xwiki:Q": "Jena (Stadt)",
@@ -256,7 +256,7 @@ def test_names_without_an_id_are_counted_but_not_dates():
     mentions += (Mention(8, 12, None, "date"),)
     document = Document(id="a", group="x", source="a", text="Ida Kai 1900", mentions=mentions)
 
-    found = collect([document], None, vocab={}, min_ratio=0.1)
+    found = collect([document], None, vocab={})
 
     assert found.n_without_id == 1
 
@@ -286,7 +286,8 @@ def test_pages_are_written_again_but_nothing_else_is_touched(run, pages, tmp_pat
 
 
 @pytest.mark.parametrize(("written", "form"), [("NFC", "NFD"), ("NFD", "NFC")])
-def test_known_forms_are_found_however_their_letters_are_composed(written, form):
+def test_known_forms_are_found_however_their_letters_are_composed(written, form, monkeypatch):
+    monkeypatch.setattr("corpora.concordance.collect.MIN_RATIO", 0)
     text = normalize(written, "Köln und Köln, Zürich")
     end = text.index(" ")
     koeln = normalize(form, "Köln")
@@ -299,7 +300,7 @@ def test_known_forms_are_found_however_their_letters_are_composed(written, form)
     ]
     vocab = {"x:1": ("Köln", [koeln, normalize(form, "Zürich")])}
 
-    found = collect(documents, None, vocab=vocab, min_ratio=0.0)
+    found = collect(documents, None, vocab=vocab)
 
     assert [(each.form, each.n_tagged) for each in found.untagged] == [("Köln", 2), ("Zürich", 0)]
     assert found.ambiguous.keys() == {"Köln"}

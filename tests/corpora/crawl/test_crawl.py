@@ -326,7 +326,6 @@ def test_a_finished_output_is_not_crawled_again(crawled):
         ("--sites s --urls u", "--urls is for --html"),
         ("--sites s --archive {out}/crawl", "neither in the other"),
         ("--sites s", "s: cannot be read"),
-        ("--sites docs/sites.toml --show-graph", "Crawl first, by onoma crawl"),
     ],
 )
 def test_options_that_do_not_fit_are_said(tmp_path, capsys, arguments, said):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
 from corpora.entities.aliases import slice_size
-from corpora.entities.choice import assign_ids, changes, match
+from corpora.entities.choice import assign_ids, match
 from corpora.entities.counts import FOLD_ROWS, Sums, by_partition, partitions_of
 from corpora.entities.equivalents import read_equivalents
 from corpora.entities.vocabulary import SPECIAL, EntityVocab, language_of, split_entities
@@ -60,11 +60,11 @@ def publish(tmp_path):
     return write
 
 
-BEFORE = assign_ids(chosen(("dawiki:A", "dawiki:1"), ("dawiki:B", "dawiki:2")), None, compact=False)
+BEFORE = assign_ids(chosen(("dawiki:A", "dawiki:1"), ("dawiki:B", "dawiki:2")), None)
 
 
-def after(*entities, previous=BEFORE, compact=False):
-    return assign_ids(chosen(*entities), previous, compact=compact)
+def after(*entities, previous=BEFORE):
+    return assign_ids(chosen(*entities), previous)
 
 
 # --- looking up ---
@@ -159,16 +159,6 @@ def test_special_rows_are_never_taken():
     assert match(chosen(("[UNK]", None)), BEFORE).tolist() == [-1]
 
 
-def test_rows_that_were_retired_are_dropped_by_compacting():
-    second = after(("dawiki:B", "dawiki:2"))
-    third = after(("dawiki:B", "dawiki:2"), previous=second, compact=True)
-
-    assert [change[:3] for change in changes(third, second)] == [
-        ("moved", 3, 4),
-        ("dropped", None, 3),
-    ]
-
-
 PAGES = st.permutations([f"dawiki:{n}" for n in range(6)])
 NAMES = st.permutations([f"dawiki:{c}" for c in "ABCDEF"])
 STATES = st.lists(
@@ -187,7 +177,7 @@ STATES = st.lists(
 def test_ids_stay_dense_and_with_their_pages(states):
     vocab, before = None, {}
     for state in states:
-        vocab = assign_ids(chosen(*state), vocab, compact=False)
+        vocab = assign_ids(chosen(*state), vocab)
         rows = vocab.to_pylist()
         live = [row for row in rows if not row["retired"]]
 

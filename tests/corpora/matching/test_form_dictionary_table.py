@@ -58,7 +58,7 @@ def shard_of(path, rows, *, size=2):
     st.lists(st.text(LETTERS, max_size=6), max_size=10, unique=True),
     st.sampled_from(["de", "tr", "ko", "th", None]),
     st.booleans(),
-    st.sampled_from([{}, {"right": "prefix"}, {"overlap": "longest_cover"}]),
+    st.sampled_from([{}, {"right": "prefix"}]),
     st.sampled_from([None, "group"]),
 )
 def test_both_ways_make_the_same_documents(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.matching import form_table
-from corpora.matching.form_table import FormTable, SurfaceMatcher
+from corpora.matching.form_table import SurfaceMatcher
 from corpora.matching.surface_forms import fold
 
 CHARACTERS = "aAbBß İiIıςσΣſ'.-\n1_京都のーไทยัเ한국é\u0301\u200d\u00ad\u093f\ufe0f😀👍\u0130א"
@@ -187,23 +187,6 @@ def test_no_form_or_no_text_finds_nothing():
     assert SurfaceMatcher([], lang=None).find("Berlin") == []
     assert SurfaceMatcher(["Berlin"], lang=None).find("") == []
     assert SurfaceMatcher(["", "a\nb"], lang=None).find("a\nb") == []
-
-
-WORDS = st.lists(st.sampled_from(["a", "b", "é", "e\u0301", " ", "天", "地"]), max_size=40).map(
-    "".join
-)
-
-
-@given(st.lists(WORDS, max_size=6), WORDS, st.integers(1, 20))
-def test_pieces_of_a_line_change_no_cover(forms, text, piece):
-    table = FormTable(forms=[[*forms, "a", "a b", "天"]])
-    whole = table.find(text, lang="de", overlap="longest_cover")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(form_table, "PIECE", piece)
-        pieces = table.find(text, lang="de", overlap="longest_cover")
-
-    assert [column.tolist() for column in pieces] == [column.tolist() for column in whole]
 
 
 def test_a_long_line_of_nested_forms_takes_no_memory_for_each_match():

@@ -14,7 +14,7 @@ from tests.corpora.matching.test_surface_forms import may_end, may_start
 CHARACTERS = "aAbBßİiıſ'- \n1京都のไทยี한é\u0301😀"
 
 
-def naive(text, forms, occupied, *, right):
+def naive(text, forms, occupied):
     folded, found, start = fold(text), [], 0
     while start < len(text):
         ends = [
@@ -22,7 +22,7 @@ def naive(text, forms, occupied, *, right):
             for form in forms
             if folded.startswith(form, start)
             and may_start(text, start)
-            and may_end(text, start + len(form), right=right, lang=None)
+            and may_end(text, start + len(form), right="word", lang=None)
             and not any(s < start + len(form) and start < e for s, e in occupied)
         ]
         if ends:
@@ -31,8 +31,8 @@ def naive(text, forms, occupied, *, right):
     return found
 
 
-def match(text, forms, occupied=(), *, right="word", lang=None):
-    [found] = match_titles([text], [forms], [occupied], right=right, lang=lang)
+def match(text, forms, occupied=(), *, lang=None):
+    [found] = match_titles([text], [forms], [occupied], lang=lang)
     return found
 
 
@@ -45,10 +45,9 @@ PAGE = st.tuples(
 
 @given(
     pages=st.lists(PAGE, max_size=4),
-    right=st.sampled_from(["word", "prefix"]),
     window=st.sampled_from([1, 20, 1000]),
 )
-def test_finds_what_the_slow_way_finds_on_each_page(pages, right, window):
+def test_finds_what_the_slow_way_finds_on_each_page(pages, window):
     texts = [text for text, _, _ in pages]
     titles = [{fold(form): form for form in forms} for _, forms, _ in pages]
     occupied = [
@@ -57,11 +56,9 @@ def test_finds_what_the_slow_way_finds_on_each_page(pages, right, window):
     ]
 
     with patch.object(form_table, "WINDOW", window):
-        found = match_titles(texts, titles, occupied, right=right)
+        found = match_titles(texts, titles, occupied)
 
-    assert found == [
-        naive(*page, right=right) for page in zip(texts, titles, occupied, strict=True)
-    ]
+    assert found == [naive(*page) for page in zip(texts, titles, occupied, strict=True)]
 
 
 def nested(size):
@@ -119,13 +116,6 @@ def test_a_page_speaks_of_its_subject():
     assert page_forms("Merkur (Gott)", ["Merkur (Planet)"] * 2)["merkur"] == "Merkur (Gott)"
 
 
-def test_anchors_are_counted_with_the_titles():
-    anchors = [("Hauptstadt", "Berlin"), ("hauptstadt", "Bonn"), ("Hauptstadt", "Bonn")]
-
-    assert page_forms("Rhein", [], anchors)["hauptstadt"] == "Bonn"
-    assert page_forms("Rhein", ["Berlin"], [("BERLIN", "Bern")])["berlin"] == "Berlin"
-
-
 def test_short_forms_and_forms_without_a_letter_are_left_out():
     targets = ["Ur", "1984", "9/11", "C++", "A* (Algorithmus)", "東京", "東京都"]
 
@@ -156,13 +146,6 @@ def test_matches_leave_mentions_alone():
         ("Berlin", "Berlin"),
         ("Berlin", "Berlin"),
     ]
-
-
-def test_prefix_links_the_form_only():
-    forms = {"windmill": "Windmill"}
-
-    assert match("Windmills, upwindmill", forms, right="prefix") == [(0, 8, "Windmill")]
-    assert match("Windmills", forms) == []
 
 
 def test_offsets_are_those_of_the_text():

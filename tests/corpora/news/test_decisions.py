@@ -138,7 +138,6 @@ def test_what_is_left_out_has_a_reason(expected, made):
         {"text": TEXT * 6, "is_free": False},
         {"lang": "de-AT", "thresholds": Thresholds(langs=("de",))},
         {"text": "图书馆本周六重新开放，读者可以免费进馆。" * 4, "lang": "zh"},
-        {"is_free": False, "thresholds": Thresholds(stub_characters=0)},
     ],
 )
 def test_what_only_looks_like_it_is_kept(made):

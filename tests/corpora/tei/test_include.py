@@ -154,7 +154,7 @@ def test_files_that_include_each_other_end():
 def test_inclusions_that_multiply_are_refused():
     files = {f"{n}.xml": f"<div>{include(f'{n + 1}.xml') * 10}</div>" for n in range(12)}
 
-    with pytest.raises(XmlError, match=r"^main\.xml: with all that it includes larger"):
+    with pytest.raises(XmlError, match=r"^main\.xml: too large with all that it includes"):
         read({"main.xml": whole(include("0.xml")), **files}, max_bytes=10_000)
 
 
@@ -165,17 +165,18 @@ def test_the_largest_file_that_is_read_has_room_for_what_it_includes():
     [text] = read(files, max_bytes=size)
 
     assert len(text.document.text) == 1000
-    with pytest.raises(XmlError, match="--max-file-size"):
+    with pytest.raises(XmlError, match="too large"):
         read(files, max_bytes=size - 1)
 
 
-def test_a_run_rejects_a_file_that_includes_more_than_max_file_size(tmp_path):
+def test_a_run_rejects_a_file_that_includes_more_than_the_bound(tmp_path, monkeypatch):
+    monkeypatch.setattr("pipelines.tei_to_ner.MAX_BYTES", 2000)
     folder = tmp_path / "in"
     folder.mkdir()
     (folder / "large.xml").write_text(whole(include("part.xml")))
     (folder / "part.xml").write_text(f"<p>{'A' * 2000}</p>")
     (folder / "small.xml").write_text(whole("<p>Ja</p>"))
-    command = ["--input", str(folder), "--max-file-size", "0.002", "--max-reject-rate", "1"]
+    command = ["--input", str(folder), "--max-reject-rate", "1"]
 
     assert main([*command, "--output", str(tmp_path / "out")]) == 0
 

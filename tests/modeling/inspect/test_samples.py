@@ -7,6 +7,7 @@ import pytest
 
 from corpora.document import Sentence
 from modeling.finetune.data import NerData
+from modeling.inspect import samples
 from modeling.inspect.samples import draw_spans, read_vectors
 from modeling.taggers.encoder import Encoder
 
@@ -37,8 +38,9 @@ def test_names_are_the_tagged_spans():
     assert sample.n == 3
 
 
-def test_all_are_all_runs_of_words_that_are_not_too_long():
-    sample = draw_spans(SENTENCES, which="all", size=0, seed=1, max_words=3)
+def test_all_are_all_runs_of_words_that_are_not_too_long(monkeypatch):
+    monkeypatch.setattr(samples, "MAX_WORDS", 3)
+    sample = draw_spans(SENTENCES, which="all", size=0, seed=1)
 
     expected = [
         (one.id, start, end)

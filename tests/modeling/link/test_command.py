@@ -160,7 +160,7 @@ def test_sentences_are_linked_document_by_document(made, tmp_path):
 def test_evaluate_writes_a_report(made, tmp_path):
     arguments = [str(made / "letters"), "--register", str(made / "persons.xml")]
 
-    assert main(["evaluate", *arguments, "--replicates", "20", "--output", str(tmp_path)]) == 0
+    assert main(["evaluate", *arguments, "--output", str(tmp_path)]) == 0
 
     found = json.loads((tmp_path / "report.json").read_text())
     assert found["accuracy, all features"]["value"] == 1
@@ -168,7 +168,7 @@ def test_evaluate_writes_a_report(made, tmp_path):
 
 
 def test_a_linker_that_writes_nothing_is_warned_of(made, tmp_path, capsys):
-    arguments = [str(made / "letters"), "--replicates", "0", "--max-wrong", "0"]
+    arguments = [str(made / "letters"), "--max-wrong", "0"]
 
     assert main(["evaluate", *arguments, "--output", str(tmp_path)]) == 0
 
@@ -182,7 +182,7 @@ def test_other_documents_are_linked_by_what_these_teach_and_nil_is_an_answer(mad
     write_documents(tmp_path / "new", [seen, other])
     arguments = [str(made / "letters"), "--test", str(tmp_path / "new"), "--nil"]
 
-    assert main(["evaluate", *arguments, "--replicates", "0", "--output", str(tmp_path)]) == 0
+    assert main(["evaluate", *arguments, "--output", str(tmp_path)]) == 0
 
     found = json.loads((tmp_path / "report.json").read_text())
     assert found["accuracy, baseline"]["whole"] == 2
@@ -197,7 +197,7 @@ def test_names_of_other_documents_count_though_nothing_teaches_their_class(made,
     write_documents(tmp_path / "new", [replace(seen, mentions=(*seen.mentions, place))])
     arguments = [str(made / "letters"), "--test", str(tmp_path / "new")]
 
-    assert main(["evaluate", *arguments, "--replicates", "0", "--output", str(tmp_path)]) == 0
+    assert main(["evaluate", *arguments, "--output", str(tmp_path)]) == 0
 
     found = json.loads((tmp_path / "report.json").read_text())["accuracy, all features"]
     assert (found["part"], found["whole"]) == (1, 2)

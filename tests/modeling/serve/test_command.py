@@ -16,9 +16,7 @@ from modeling.serve.client import Client, ServiceError
 
 def test_sigterm_ends_the_service_when_what_was_asked_is_answered(tagger_run):
     command = [sys.executable, "-m", "modeling.serve", str(tagger_run), "--port", "0"]
-    with subprocess.Popen(
-        [*command, "--threads", "1"], stderr=subprocess.PIPE, text=True
-    ) as process:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             address = re.search(r"http://\S+", process.stderr.readline())[0]
             here = Client(address)

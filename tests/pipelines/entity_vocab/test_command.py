@@ -65,8 +65,6 @@ def test_input_without_counted_mentions_is_a_clear_error(tmp_path, capsys):
     [
         (("--min-count", "0"), "--min-count 0: must be at least 1"),
         (("--origins", "link,links"), "--origins links: there are annotation"),
-        (("--max-aliases", "0"), "--max-aliases 0: must be at least 1"),
-        (("--compact",), "--previous"),
         (("--previous", "{output}"), "are the same"),
     ],
 )

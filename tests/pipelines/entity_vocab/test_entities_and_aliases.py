@@ -87,12 +87,6 @@ def test_minimum_count_and_size_cut_the_tail(articles, tmp_path):
     assert list(entities_of(small)) == ["dawiki:Tyskland", "dawiki:Berlin"]
 
 
-def test_no_more_aliases_are_kept_than_asked_for(articles, tmp_path):
-    capped = build(tmp_path / "out", articles, max_aliases=1)
-
-    assert list(aliases_of(capped, "dawiki:Tyskland")) == ["Tyskland"]
-
-
 def test_entity_named_like_a_special_row_is_left_out_and_counted(tmp_path):
     odd = document(9, "[MASK]", "En maske", ("maske", "dawiki:[MASK]"))
     inputs = write_dataset(tmp_path / "documents", [*ARTICLES[0], odd])

@@ -81,21 +81,6 @@ def test_retired_entity_that_comes_back_has_its_id_again(articles, tmp_path):
     assert ("returned", "4", "4", "dawiki:Berlin", "dawiki:Berlin") in changes_of(third)
 
 
-def test_compact_numbers_densely_and_lists_who_moved(tmp_path):
-    _, second = refreshed(tmp_path, CHANGED, compact=True)
-
-    assert entities_of(second) == {
-        "dawiki:Jena": 3,
-        "dawiki:Forbundsrepublikken": 4,
-        "dawiki:Ulm": 5,
-    }
-    assert not any(row["retired"] for row in rows_of(second))
-    assert ("moved", "4", "3", "dawiki:Forbundsrepublikken", "dawiki:Tyskland") in changes_of(
-        second
-    )
-    assert ("removed", "", "4", "", "dawiki:Berlin") in changes_of(second)
-
-
 def test_title_taken_over_by_another_page_goes_with_the_page(tmp_path):
     moved = [document(3, "Berlin", "Se Berlin", ("Berlin", "dawiki:Berlin"))]
 

@@ -117,9 +117,7 @@ def test_refresh_of_any_wiki_is_a_full_rebuild(tmp_path_factory, wikis, augment)
     shutil.rmtree(folder)
 
 
-@pytest.mark.parametrize(
-    "options", [("--anchors", "on"), ("--disambiguation", "drop"), ("--limit", 9)]
-)
+@pytest.mark.parametrize("options", [("--disambiguation", "drop"), ("--limit", 9)])
 def test_refresh_with_options_is_a_full_rebuild(options, tmp_path):
     assert run(WIKI, tmp_path / "old", *options, month=10) == 0
 
