@@ -26,7 +26,7 @@ _DRIVERS = frozenset(
         ),
         "pipelines": (
             *("carried", "engine", "in_memory", "on_beam", "options"),
-            *("picture", "processes", "progress", "run"),
+            *("processes", "progress", "run"),
         ),
     }.items()
     for name in names

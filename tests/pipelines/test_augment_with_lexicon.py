@@ -180,7 +180,7 @@ def test_known_words_block_what_lies_in_them_and_are_no_mentions(tmp_path):
     options = ["--known", str(tmp_path / "known.txt"), "--min-count", "4", "--drop", "known"]
     assert documents_to_lexicon.main([*arguments, *options, "--top", "1"]) == 0
 
-    assert run(tmp_path, tmp_path / "out", "lexicon", "--min-score", "0.1") == 0
+    assert run(tmp_path, tmp_path / "out", "lexicon") == 0
 
     [document] = open_dataset(tmp_path / "out", "documents").records()
     matched = [m.start for m in document.mentions if text[m.start : m.end] == "国人"]
