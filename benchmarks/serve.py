@@ -5,7 +5,7 @@ Example:
   python -m benchmarks.serve --minutes 10 --clients 50 --layers 12 --width 384
   python -m benchmarks.serve --tagger runs/sturm --texts letters/*.txt
 
-Starts ``python -m modeling.serve`` on this machine with a tagger of random weights (or
+Starts ``onoma serve`` on this machine with a tagger of random weights (or
 ``--tagger``) and the register of the tests. Clients send one request after the other, over
 connections that stay open: short texts to ``/v1/tag``, letters to TEI Publisher's ``/entities/``,
 names to ``/reconcile``. 503 is counted, and sent again. Latencies are those of the clients, which

@@ -5,7 +5,7 @@
 Repeats the pages of a dump, with new ids and titles, to SIZE MB of XML in a bz2 multistream (100
 pages a stream), as the dumps of Wikipedia are. Then runs, in turn, in this run:
 
-    python -m pipelines.wikipedia_to_documents --workers 2
+    onoma wikipedia --workers 2
     python -m wikiextractor.WikiExtractor --links --json --processes 2
     python -m wikiextractor.WikiExtractor --links --json --processes 2 --no-templates
 

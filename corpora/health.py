@@ -1,6 +1,6 @@
 """Examine a NER data set: counts, leaks between splits, contradictory tags, a gazetteer's score.
 
-example: python -m corpora.health --train train.conll --dev dev.conll --test test.conll --output out
+example: onoma health --train train.conll --dev dev.conll --test test.conll --output out
 """
 
 import itertools
@@ -36,7 +36,7 @@ class Options:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Examine the files of a data set, write the card; return the exit status."""
-    options = parse(Options, argv, name="corpora.health", about=__doc__)
+    options = parse(Options, argv, name="health", about=__doc__)
     return execute(lambda: _examine(options), path=options.output, as_json=options.json)
 
 

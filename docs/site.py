@@ -15,7 +15,6 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import onoma
-from corpora.system.command_names import as_typed, commands_named
 
 ROOT = Path(__file__).resolve().parent.parent
 GROUPS: Mapping[str, Sequence[str]] = {
@@ -144,11 +143,10 @@ def command_reference() -> Iterator[str]:
 
 def _helps(command: onoma.Command) -> list[str]:
     """The help of a command, and of those inside it."""
-    with commands_named(onoma.names_of_modules()):
-        parsers: list[Any] = command.parsers()
-        for group in [one._subparsers for one in parsers if one._subparsers]:  # noqa: SLF001
-            parsers += group._group_actions[0].choices.values()  # noqa: SLF001
-        return [as_typed(one.format_help()).rstrip() for one in parsers]
+    parsers: list[Any] = command.parsers()
+    for group in [one._subparsers for one in parsers if one._subparsers]:  # noqa: SLF001
+        parsers += group._group_actions[0].choices.values()  # noqa: SLF001
+    return [one.format_help().rstrip() for one in parsers]
 
 
 def library_reference() -> Iterator[str]:

@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext, redirect_stdout
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from corpora.errors import CorpusError, UsageError
-from corpora.system import command_names
+from corpora.system import imports
 from corpora.system.arguments import (
     SUMMARY,
     Summary,
@@ -123,7 +123,7 @@ def start(
     the process with status 2 if the command is wrong. ``resumes`` says where a stopped run resumes;
     ``errors`` are exceptions that are reported as errors, besides those of all commands.
     """
-    parser = make_parser(f"modeling.{name}", about)
+    parser = make_parser(name, about)
     add_options(parser, kind)
     given = values_of(parser.parse_args(argv))
     # Set before torch is loaded: threads that wait actively slow down other jobs, and this one.
@@ -131,7 +131,7 @@ def start(
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     expected: tuple[type[Exception], ...] = (CorpusError, OSError, *errors)
     try:
-        if argv is None or command_names.own_process:
+        if argv is None or imports.own_process:
             hide_pandas_from_pyarrow()
         options = kind(**given)
         check(options)

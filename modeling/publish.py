@@ -1,14 +1,14 @@
 """Publish a trained model as a new version in a store, and make it the current one.
 
 Examples:
-  python -m modeling.publish runs/sturm store/sturm-tagger --version 20261101
-  python -m modeling.publish runs/first store/first-encoder --evaluation runs/sturm/evaluation
-  python -m modeling.publish runs/sturm s3://BUCKET/store/sturm-tagger
+  onoma publish runs/sturm store/sturm-tagger --version 20261101
+  onoma publish runs/first store/first-encoder --evaluation runs/sturm/evaluation
+  onoma publish runs/sturm s3://BUCKET/store/sturm-tagger
 
 STORE/NAME/VERSION/ then has final/ (of several taggers, the best on dev), evaluation/, and run.json
 with the SHA-256 of each file. All commands that read a run also read such a version. For other work
-on versions (current, switch, list, prune), see python -m corpora.store --help. To check first that
-a new model is no worse than the current one, use modeling.evaluate --against … --fail-if-worse.
+on versions (current, switch, list, prune), see onoma store --help. To check first that
+a new model is no worse than the current one, use onoma evaluate --against … --fail-if-worse.
 """
 
 import shutil
@@ -34,7 +34,7 @@ def publish(
     ``shelf`` is a folder ``STORE/NAME``, or its address (``str``) if it is in a bucket.
 
     ``version`` defaults to the start of a hash of all files. ``evaluation`` is a folder that
-    ``modeling.evaluate`` wrote (default: ``RUN/evaluation``, if there is one). Raises
+    ``onoma evaluate`` wrote (default: ``RUN/evaluation``, if there is one). Raises
     ``CorpusError`` if there is no finished model, if the version exists with other files, or if
     another process trains or publishes the run.
     """
@@ -94,7 +94,7 @@ class Options:
     run: Path = option(
         positional=True,
         metavar="RUN",
-        help="finished run of modeling.pretrain or modeling.finetune",
+        help="finished run of onoma pretrain or onoma finetune",
     )
     shelf: str = option(
         positional=True,

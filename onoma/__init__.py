@@ -361,11 +361,6 @@ def commands() -> Iterator[Command]:
         yield from some
 
 
-def names_of_modules() -> dict[str, str]:
-    """Map modules to the commands that users type: ``corpora.shards show`` to ``onoma show``."""
-    return {" ".join([c.module, *c.first]): f"onoma {c.name}" for c in commands()}
-
-
 def _help() -> str:
     from corpora.system.arguments import paint
 
@@ -385,7 +380,6 @@ def _help() -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return the exit status (docs/commands.md has the table)."""
     from corpora.system.arguments import execute, fail, prepare_streams
-    from corpora.system.command_names import commands_named
     from corpora.system.extras import reason_of
     from corpora.system.typed_tables import did_you_mean
 
@@ -402,8 +396,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         near = did_you_mean(name, found)
         return fail(f"{name}: no such command{near}. onoma --help lists them.", status=2)
     try:
-        with commands_named(names_of_modules()):
-            return found[name].main(rest)
+        return found[name].main(rest)
     except (ImportError, MemoryError) as error:
         if (reason := reason_of(error)) is None:
             raise
@@ -427,9 +420,9 @@ def run_command() -> int:
     sys.path[:] = _without_here(sys.path)
     if str(_FOLDER) not in sys.path:
         sys.path.insert(0, str(_FOLDER))
-    from corpora.system import command_names
+    from corpora.system import imports
     from corpora.system.interrupts import end_quietly_while_loading
 
-    command_names.own_process = True
+    imports.own_process = True
     end_quietly_while_loading(is_command=True)
     return main()

@@ -123,7 +123,7 @@ def all_words() -> dict[str, Words]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write a script; return the exit status."""
-    options = parse(Options, argv, name="onoma.completion", about=__doc__)
+    options = parse(Options, argv, name="completion", about=__doc__)
     writers = {"bash": to_bash, "zsh": to_zsh, "fish": to_fish}
     return execute(lambda: writers[options.shell](all_words()), path=Path())
 

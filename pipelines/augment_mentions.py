@@ -1,11 +1,11 @@
 r"""Add mentions to documents: find the forms of a dictionary in their text.
 
 Examples:
-  python -m pipelines.augment_mentions --input build/dawiki/documents --forms build/vocab \
+  onoma augment --input build/dawiki/documents --forms build/vocab \
       --policy gated --output build/augmented --workers 2
-  python -m pipelines.augment_mentions --input build/letters/documents --forms names.tsv \
+  onoma augment --input build/letters/documents --forms names.tsv \
       --output build/augmented
-  python -m pipelines.augment_mentions --input build/novels --forms build/lexicon --words tagger \
+  onoma augment --input build/novels --forms build/lexicon --words tagger \
       --output build/augmented
 """
 
@@ -38,7 +38,7 @@ LEXICON = "lexicon "
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommonOptions):
-    """Options of ``augment_mentions``."""
+    """Options of ``onoma augment``."""
 
     forms: Path = option(
         metavar="DIR|FILE",
@@ -185,7 +185,7 @@ def _lexicon_of(options: Options, *, is_gated: bool) -> "tuple[WordFilter | None
 
     dataset = None if options.forms.is_file() else open_dataset(options.forms)
     if dataset is None or dataset.schema.name != "lexicon":
-        refuse(options, "entities", "words", because="is for a lexicon, of documents_to_lexicon")
+        refuse(options, "entities", "words", because="is for a lexicon, of onoma lexicon")
         return None, None
     if is_gated:
         raise UsageError(
@@ -337,12 +337,12 @@ def write_side_files(build: "Build", settings: Settings) -> None:
 
 next_steps = said("""\
 made  {output} (dataset)
-next  python -m corpora.shards verify {output}
-      python -m corpora.shards show {output} --limit 1
+next  onoma verify {output}
+      onoma show {output} --limit 1
 """)
 
 
-main = partial(run.main, "pipelines.augment_mentions")
+main = partial(run.main, "pipelines.augment_mentions", "augment")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """Convert published NER sets (CoNLL, GermEval, LER, UNER, HIPE, CLUENER …) to a NER dataset.
 
 Examples:
-  python -m pipelines.benchmark_to_ner --input 'ler_*.conll' --output build/ler --labels ler-coarse
-  python -m pipelines.benchmark_to_ner --input eng.train eng.testa eng.testb --output build/conll
-  python -m pipelines.benchmark_to_ner --input 'nerel/*/*.ann' --lang ru --output build/nerel
-  python -m pipelines.benchmark_to_ner --input mine.txt --split-of mine.txt=test --output build/mine
+  onoma benchmark --input 'ler_*.conll' --output build/ler --labels ler-coarse
+  onoma benchmark --input eng.train eng.testa eng.testb --output build/conll
+  onoma benchmark --input 'nerel/*/*.ann' --lang ru --output build/nerel
+  onoma benchmark --input mine.txt --split-of mine.txt=test --output build/mine
 """
 
 import shlex
@@ -48,7 +48,7 @@ CUT = "by hash"  # in place of a split, for files whose sentences are divided
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommonOptions):
-    """Options of ``benchmark_to_ner``."""
+    """Options of ``onoma benchmark``."""
 
     format: str | None = option(
         None, choices=tuple(FORMATS), help="format of all files (default: detected in each file)"
@@ -392,13 +392,13 @@ def next_steps(options: Options) -> list[str]:
     return [
         f"made  {output} (dataset); {output}/sources.tsv says what each file holds",
         f"read  {output}/card.md before you trust a score",
-        f"next  python -m corpora.shards verify {output}",
-        f"      python -m corpora.ner.convert {output} --to conll",
-        f"      python -m modeling.finetune crf --ner {output} --model … --output …",
+        f"next  onoma verify {output}",
+        f"      onoma convert {output} --to conll",
+        f"      onoma finetune crf --ner {output} --model … --output …",
     ]
 
 
-main = partial(run.main, "pipelines.benchmark_to_ner")
+main = partial(run.main, "pipelines.benchmark_to_ner", "benchmark")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 r"""Build an entity vocabulary from documents: ids, counts, and forms with their probabilities.
 
 Examples:
-  python -m pipelines.documents_to_entity_vocab --input build/dawiki/documents --output build/vocab
-  python -m pipelines.documents_to_entity_vocab --input build/dawiki --output build/vocab2 \
+  onoma vocab --input build/dawiki/documents --output build/vocab
+  onoma vocab --input build/dawiki --output build/vocab2 \
       --previous build/vocab --min-count 5 --workers 2
-  python -m pipelines.documents_to_entity_vocab --input build/dawiki build/svwiki build/nowiki \
+  onoma vocab --input build/dawiki build/svwiki build/nowiki \
       --languages --min-languages 2 --output build/nordic
 """
 
@@ -59,7 +59,7 @@ _COUNTED = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommonOptions):
-    """Options of ``documents_to_entity_vocab``."""
+    """Options of ``onoma vocab``."""
 
     origins: tuple[str, ...] = option(
         ("link",),
@@ -332,12 +332,12 @@ def warnings(_: Options, counters: Mapping[str, int]) -> Iterator[str]:
 next_steps = said("""\
 made  {output} (dataset); {output}/entity_vocab.jsonl, .json, .tsv
 read  {output}/report.md: what other sizes and minimum counts would keep
-next  python -m corpora.shards verify {output}
-      python -m pipelines.augment_mentions --forms {output} --policy gated --input …
+next  onoma verify {output}
+      onoma augment --forms {output} --policy gated --input …
 """)
 
 
-main = partial(run.main, "pipelines.documents_to_entity_vocab")
+main = partial(run.main, "pipelines.documents_to_entity_vocab", "vocab")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 r"""Make pre-training examples from documents: packed sentences with subwords, words and entities.
 
 Examples:
-  python -m pipelines.documents_to_examples --input build/dawiki --tokenizer build/tok \
+  onoma examples --input build/dawiki --tokenizer build/tok \
       --entity-vocab build/vocab --output build/examples --workers 2
-  python -m pipelines.documents_to_examples --input build/dewiki --tokenizer build/tok \
+  onoma examples --input build/dewiki --tokenizer build/tok \
       --max-length 320 --output build/examples
 """
 
@@ -54,7 +54,7 @@ _TOKENIZER_FILES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommonOptions):
-    """Options of ``documents_to_examples``."""
+    """Options of ``onoma examples``."""
 
     tokenizer: Path = option(
         metavar="DIR|FILE",
@@ -340,13 +340,13 @@ def _check_splits(n_documents: Mapping[str, int], *, validation: float) -> None:
 next_steps = said("""\
 made  {output} (dataset); its tokenizer and its entities lie beside it
 read  {output}/report.md: how full the examples are, and what was lost
-next  python -m corpora.shards verify {output}
-      python -m corpora.shards show {output} --limit 1
-      python -m modeling.pretrain RECIPE --examples {output} --output …
+next  onoma verify {output}
+      onoma show {output} --limit 1
+      onoma pretrain RECIPE --examples {output} --output …
 """)
 
 
-main = partial(run.main, "pipelines.documents_to_examples")
+main = partial(run.main, "pipelines.documents_to_examples", "examples")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 r"""Build a lexicon from documents: words that no dictionary has, found by statistics of the text.
 
 Examples:
-  python -m pipelines.documents_to_lexicon --input build/novels --output build/lexicon --workers 2
-  python -m pipelines.documents_to_lexicon --input build/news --per all --known words.txt \
+  onoma lexicon --input build/novels --output build/lexicon --workers 2
+  onoma lexicon --input build/news --per all --known words.txt \
       --output build/lexicon
-  python -m pipelines.documents_to_lexicon --input build/dewiki --min-count 10 --output build/names
+  onoma lexicon --input build/dewiki --min-count 10 --output build/names
 """
 
 import sys
@@ -49,7 +49,7 @@ KNOWN_NAMES = ("auto", "jieba", "none")
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommonOptions):
-    """Options of ``documents_to_lexicon``."""
+    """Options of ``onoma lexicon``."""
 
     per: Literal["document", "group", "all"] = option(
         "group",
@@ -330,12 +330,12 @@ def write_side_files(build: "Build", settings: Settings) -> None:
 next_steps = said("""\
 made  {output} (dataset); {output}/lexicon.tsv: the words, without what was dropped
 read  {output}/report.html: scores, and the best words in context
-next  python -m corpora.shards verify {output}
-      python -m pipelines.augment_mentions --forms {output} --words tagger --input …
+next  onoma verify {output}
+      onoma augment --forms {output} --words tagger --input …
 """)
 
 
-main = partial(run.main, "pipelines.documents_to_lexicon")
+main = partial(run.main, "pipelines.documents_to_lexicon", "lexicon")
 
 
 if __name__ == "__main__":

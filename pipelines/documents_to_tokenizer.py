@@ -1,9 +1,9 @@
 r"""Learn a tokenizer for transformers from documents: a WordPiece or character vocabulary.
 
 Examples:
-  python -m pipelines.documents_to_tokenizer --input build/dewiki --output build/tok --workers 2
-  python -m pipelines.documents_to_tokenizer --input build/dewiki --cased --output build/cased
-  python -m pipelines.documents_to_tokenizer --input build/zhwiki --characters --size 8000 \
+  onoma tokenizer --input build/dewiki --output build/tok --workers 2
+  onoma tokenizer --input build/dewiki --cased --output build/cased
+  onoma tokenizer --input build/zhwiki --characters --size 8000 \
       --output build/characters
 """
 
@@ -33,7 +33,7 @@ PART_BYTES = 1 << 30
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommonOptions):
-    """Options of ``documents_to_tokenizer``."""
+    """Options of ``onoma tokenizer``."""
 
     size: int = option(
         30_000,
@@ -144,11 +144,11 @@ next_steps = said("""\
 made  {output}: tokenizer.json, vocab.txt and a dataset of subwords and their counts
 read  {output}/report.md: subwords per word, unknown words and characters
 next  transformers.AutoTokenizer.from_pretrained({path!r})
-      python -m pipelines.documents_to_examples --tokenizer {output} --input …
+      onoma examples --tokenizer {output} --input …
 """)
 
 
-main = partial(run.main, "pipelines.documents_to_tokenizer")
+main = partial(run.main, "pipelines.documents_to_tokenizer", "tokenizer")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 r"""Convert news sites, web archives or saved pages to clean documents without duplicates.
 
 Examples:
-  python -m pipelines.news_to_documents --sites sites.toml --output build/news
-  python -m pipelines.news_to_documents --warc 'CC-NEWS-*.warc.gz' --output build/news --lang de da
-  python -m pipelines.news_to_documents --html 'pages/*.html.gz' --urls pages/urls.tsv \
+  onoma news --sites sites.toml --output build/news
+  onoma news --warc 'CC-NEWS-*.warc.gz' --output build/news --lang de da
+  onoma news --html 'pages/*.html.gz' --urls pages/urls.tsv \
       --output build/news --previous build/news-october --workers 2
 """
 
@@ -50,7 +50,7 @@ MAX_PAGE_BYTES = 10_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommonOptions):
-    """Options of ``news_to_documents``."""
+    """Options of ``onoma news``."""
 
     input: tuple[str, ...] = ()
     """Not an option of this pipeline, which has ``sites``, ``warc`` and ``html`` instead."""
@@ -382,13 +382,13 @@ def write_side_files(build: "Build", options: Options) -> None:
 next_steps = said("""\
 made  {output} (dataset); {output}/duplicates.tsv: what was left out, and why
 read  {output}/report.md: what became of every record
-next  python -m corpora.shards verify {output}
-      python -m corpora.shards show {output} --limit 1
-      python -m pipelines.augment_mentions --input {output} --policy gated --forms …
+next  onoma verify {output}
+      onoma show {output} --limit 1
+      onoma augment --input {output} --policy gated --forms …
 """)
 
 
-main = partial(run.main, "pipelines.news_to_documents")
+main = partial(run.main, "pipelines.news_to_documents", "news")
 
 
 if __name__ == "__main__":

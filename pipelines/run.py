@@ -38,9 +38,9 @@ from typing import TYPE_CHECKING
 from corpora.errors import CorpusError, TooManyRejectsError
 from corpora.runs.plan import Plan, version_of_code
 from corpora.runs.record_errors import INTERNAL_ERROR
-from corpora.system import command_names
+from corpora.system import imports
 from corpora.system.arguments import fail, paint, prepare_streams
-from corpora.system.command_names import as_typed
+from corpora.system.copies import with_addresses
 from corpora.system.extras import reason_of
 from corpora.system.imports import hide_pandas_from_pyarrow
 from corpora.system.interrupts import TERMINATED, Terminated, terminable
@@ -86,8 +86,8 @@ class Pipeline:
         )
 
 
-def main(name: str, argv: Sequence[str] | None = None) -> int:
-    """Run the pipeline in the module ``name``; return the exit status."""
+def main(name: str, command: str, argv: Sequence[str] | None = None) -> int:
+    """Run the pipeline in the module ``name``, ``onoma COMMAND``; return the exit status."""
     prepare_streams()
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     output = "the run"
@@ -95,10 +95,10 @@ def main(name: str, argv: Sequence[str] | None = None) -> int:
         module = import_module(name)
         pipeline = Pipeline.of(module)
         options: CommonOptions = parse_options(
-            module.Options, argv, name=name, about=module.__doc__
+            module.Options, argv, name=command, about=module.__doc__
         )
         output = options.bucket or str(options.output)
-        if argv is None or command_names.own_process:
+        if argv is None or imports.own_process:
             hide_pandas_from_pyarrow()
         with terminable():
             lines = _run_anywhere(pipeline, options)
@@ -131,7 +131,7 @@ def _shown(line: str) -> str:
     warning = "WARNING"
     if line.startswith(warning):
         line = paint(warning, "1;33", sys.stdout) + line.removeprefix(warning)
-    return as_typed(line)
+    return with_addresses(line)
 
 
 def _run_anywhere(pipeline: Pipeline, options: CommonOptions) -> list[str]:

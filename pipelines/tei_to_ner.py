@@ -1,14 +1,14 @@
 r"""Convert TEI editions to documents and NER data: datasets, CoNLL and JSON files, and a report.
 
 Examples:
-  python -m pipelines.tei_to_ner --inspect 'letters/*.xml'
-  python -m pipelines.tei_to_ner --input 'letters/*.xml' --edition sturm --output build/sturm
-  python -m pipelines.tei_to_ner --input letters --edition my.toml --output build/mine --workers 2
-  python -m pipelines.tei_to_ner --input letters --edition sturm --register 'register/*.xml' \
+  onoma tei --inspect 'letters/*.xml'
+  onoma tei --input 'letters/*.xml' --edition sturm --output build/sturm
+  onoma tei --input letters --edition my.toml --output build/mine --workers 2
+  onoma tei --input letters --edition sturm --register 'register/*.xml' \
       --output build/sturm
 
 --inspect converts nothing: it counts what the markup of the files holds. Its options:
-  python -m pipelines.tei_to_ner --inspect --help
+  onoma tei --inspect --help
 """
 
 import logging
@@ -62,7 +62,7 @@ MAX_BYTES = 50_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommonOptions):
-    """Options of ``tei_to_ner``."""
+    """Options of ``onoma tei``."""
 
     edition: str = option(
         "tei",
@@ -394,9 +394,9 @@ def _notes(build: "Build", settings: Settings) -> dict[str, str]:
 next_steps = said("""\
 made  {output}/documents, {output}/ner (datasets); {output}/train.conll … test.json
 read  {output}/card.md before you trust a score
-next  python -m corpora.shards verify {output}
-      python -m corpora.shards show {output}/documents --limit 1
-      python -m modeling.finetune crf --ner {output}/ner --model … --output …
+next  onoma verify {output}
+      onoma show {output}/documents --limit 1
+      onoma finetune crf --ner {output}/ner --model … --output …
 """)
 
 
@@ -407,7 +407,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from corpora.tei.inspection import main as inspect
 
         return inspect(["--help"] if {"-h", "--help"} & {*given} else given)
-    return run.main("pipelines.tei_to_ner", argv)
+    return run.main("pipelines.tei_to_ner", "tei", argv)
 
 
 if __name__ == "__main__":

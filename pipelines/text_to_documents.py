@@ -1,11 +1,11 @@
 r"""Convert plain text, JSON Lines or the output of WikiExtractor to documents.
 
 Examples:
-  python -m pipelines.text_to_documents --input 'novels/*.txt' --lang zh --output build/novels \
+  onoma text --input 'novels/*.txt' --lang zh --output build/novels \
       --split-pattern '^第.{1,9}回'
-  python -m pipelines.text_to_documents --input 'extracted/*/wiki_*' --lang de --group dewiki \
+  onoma text --input 'extracted/*/wiki_*' --lang de --group dewiki \
       --license CC-BY-SA-4.0 --output build/dewiki --workers 2
-  python -m pipelines.text_to_documents --input 'news/*.jsonl.gz' --lang da --output build/news \
+  onoma text --input 'news/*.jsonl.gz' --lang da --output build/news \
       --field text=body id=key timestamp=published --metadata section
 """
 
@@ -48,7 +48,7 @@ RANGE_BYTES = 8 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommonOptions):
-    """Options of ``text_to_documents``."""
+    """Options of ``onoma text``."""
 
     lang: str | None = option(
         None,
@@ -278,14 +278,14 @@ PHASES = (Phase(read, "read", merge), Phase(finish))
 
 next_steps = said("""\
 made  {output} (dataset)
-next  python -m corpora.shards verify {output}
-      python -m corpora.shards show {output} --limit 1
-      python -m pipelines.documents_to_tokenizer --input {output} …
-      python -m pipelines.documents_to_lexicon --input {output} …
+next  onoma verify {output}
+      onoma show {output} --limit 1
+      onoma tokenizer --input {output} …
+      onoma lexicon --input {output} …
 """)
 
 
-main = partial(run.main, "pipelines.text_to_documents")
+main = partial(run.main, "pipelines.text_to_documents", "text")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 r"""Convert a Wikipedia dump to documents in which every link, and further titles, are mentions.
 
 Examples:
-  python -m pipelines.wikipedia_to_documents --output build/dawiki --workers 2 \
+  onoma wikipedia --output build/dawiki --workers 2 \
       --input dawiki-20261101-pages-articles-multistream.xml.bz2
-  python -m pipelines.wikipedia_to_documents --output build/dewiki --augment off \
+  onoma wikipedia --output build/dewiki --augment off \
       --input 'dewiki-*-pages-articles*.bz2' --templates my.toml
-  python -m pipelines.wikipedia_to_documents --output build/dawiki-20261201 \
+  onoma wikipedia --output build/dawiki-20261201 \
       --input 'dumps/dawiki-20261201-*' --reuse build/dawiki-20261101
 """
 
@@ -63,7 +63,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommonOptions):
-    """Options of ``wikipedia_to_documents``."""
+    """Options of ``onoma wikipedia``."""
 
     augment: Literal["article", "off"] = option(
         "article",
@@ -439,9 +439,9 @@ _next_steps = said("""\
 made  {output}/documents, {output}/redirects (datasets)
       {output}/reuse, for the next run: --reuse {output} reads changed pages only
 read  {output}/report.md: what became of every page, link, number and template
-next  python -m corpora.shards verify {output}
-      python -m corpora.shards show {output}/documents --limit 1
-      python -m pipelines.documents_to_entity_vocab --input {output}/documents …
+next  onoma verify {output}
+      onoma show {output}/documents --limit 1
+      onoma vocab --input {output}/documents …
 """)
 
 
@@ -452,7 +452,7 @@ def next_steps(options: Options) -> list[str]:
     return [*say_reused(options.output), *_next_steps(options)]
 
 
-main = partial(run.main, "pipelines.wikipedia_to_documents")
+main = partial(run.main, "pipelines.wikipedia_to_documents", "wikipedia")
 
 
 if __name__ == "__main__":

@@ -34,7 +34,8 @@ def commands_in(page):
 
 def test_pages_name_commands_as_they_are_typed():
     others = {"commands.md", "library.md"}  # what else there is to type, and why
-    modules = "|".join(map(re.escape, sorted(onoma.names_of_modules(), key=len, reverse=True)))
+    names = (" ".join([command.module, *command.first]) for command in onoma.commands())
+    modules = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
     typed = re.compile(rf"python3? -m (?:{modules})(?![\w/-]|\.\w)")
 
     found = [

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 import onoma
-from corpora.system.arguments import fail, paint
-from corpora.system.command_names import commands_named
+from corpora.system.arguments import paint
 from corpora.system.extras import EXTRAS, missing_extra
 from corpora.system.licenses import kind_of, needed_by
 
@@ -175,26 +174,6 @@ def test_help_of_a_command_calls_commands_as_they_were_typed(capsys):
     assert said.startswith("usage: onoma tei ")
     assert "  onoma tei --input 'letters/*.xml' --edition sturm --output build/sturm\n" in said
     assert "python -m" not in said
-
-
-@pytest.mark.parametrize(
-    ("said", "typed"),
-    [
-        ("a run of modeling.finetune.", "a run of onoma finetune."),
-        ("Run documents_to_examples --validation again", "Run onoma examples --validation again"),
-        (
-            "corpora.shards verify on it, python -m pipelines.tei_to_ner",
-            "onoma verify on it, onoma tei",
-        ),
-        ("build/tei_to_ner: modeling.finetune.md, x-modeling.finetune", None),
-    ],
-)
-def test_messages_call_commands_as_they_were_typed(capsys, said, typed):
-    with commands_named(onoma.names_of_modules()):
-        fail(said, status=1)
-    fail(said, status=1)
-
-    assert capsys.readouterr().err == f"error: {typed or said}\nerror: {said}\n"
 
 
 def test_version_and_unknown_commands(capsys):

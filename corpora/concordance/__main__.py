@@ -1,9 +1,9 @@
 """Write a concordance: each entity with its mentions in context, one HTML page per register.
 
 Examples:
-  python -m corpora.concordance build/letters
-  python -m corpora.concordance build/letters --register 'register/*.xml' --output pages
-  python -m corpora.concordance build/wiki --entities build/vocab --output pages
+  onoma concordance build/letters
+  onoma concordance build/letters --register 'register/*.xml' --output pages
+  onoma concordance build/wiki --entities build/vocab --output pages
 """
 
 import sys
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from corpora.reports import counted
 from corpora.system.arguments import SUMMARY, Summary, check, execute, option, parse
-from corpora.system.command_names import as_typed
 from corpora.system.staging import beside
 
 if TYPE_CHECKING:
@@ -93,9 +92,9 @@ def _write(
         left = counted(without, "mention")
         yield f"without an id, and so in no entry: {left} of persons, places and the like"
     if not any(letter.lines for letter in concordance.letters):
-        yield as_typed(
-            "places are characters of the texts (c120): python -m pipelines.tei_to_ner --lines "
-            "makes documents that know the lines of their files"
+        yield (
+            "places are characters of the texts (c120): onoma tei --lines makes documents that "
+            "know the lines of their files"
         )
     yield f"read  {output}/index.html in a browser; {TABLE}, which documents name each entity"
     about = {"output": str(output), "pages": names, "entities": len(mentioned), "mentions": n}
@@ -105,7 +104,7 @@ def _write(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
-    options = parse(Options, argv, name="corpora.concordance", about=__doc__)
+    options = parse(Options, argv, name="concordance", about=__doc__)
     return execute(lambda: write(options), path=options.run, as_json=options.json)
 
 

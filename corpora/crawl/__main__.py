@@ -1,7 +1,7 @@
-"""Crawl news sites politely into web archives, from which ``news_to_documents`` makes documents.
+"""Crawl news sites politely into web archives, from which ``onoma news`` makes documents.
 
-    python -m corpora.crawl sites.toml --archive build/crawl
-    python -m pipelines.news_to_documents --warc 'build/crawl/*.warc.gz' --output build/news
+    onoma crawl sites.toml --archive build/crawl
+    onoma news --warc 'build/crawl/*.warc.gz' --output build/news
 
 Pages in the archive are never fetched again. The same command resumes a crawl that was killed.
 docs/news.md describes sites.toml.
@@ -34,7 +34,7 @@ class Options:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Crawl; return the exit status: 1 where a site gave no page at all."""
-    options = parse(Options, argv, name="corpora.crawl", about=__doc__)
+    options = parse(Options, argv, name="crawl", about=__doc__)
     archive, without_pages = options.archive, 0
 
     def crawl_sites() -> Iterator[str | Summary]:
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         yield from report.lines()
         about = f"crawl-{report.session}.report.md"
         yield f"made  {archive} (WARC files); {about} says what became of all"
-        yield f"next  python -m pipelines.news_to_documents --warc '{archive}/*.warc.gz' --output …"
+        yield f"next  onoma news --warc '{archive}/*.warc.gz' --output …"
         yield Summary({"archive": str(archive), **report.to_json()})
 
     interrupted = "interrupted. The same command resumes."

@@ -1,7 +1,7 @@
 """A filter that removes from rows what must be forgotten, above all a person's data.
 
 The list of what to forget holds SHA-256 hashes of ids instead of the ids themselves, so it may be
-stored beside data and in plans, and be given to others. ``python -m corpora.store forget`` writes
+stored beside data and in plans, and be given to others. ``onoma store forget`` writes
 it; pipelines read it (``--forgotten``).
 """
 
@@ -60,7 +60,7 @@ def parse_list(data: bytes, *, where: object) -> list[Row]:
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(
             f"{where}: not a list of what is to be forgotten ({error}). It is the forgotten.json "
-            "that python -m corpora.store forget writes: correct it, or copy it again."
+            "that onoma store forget writes: correct it, or copy it again."
         ) from error
     return rows
 

@@ -155,7 +155,7 @@ _ENTITIES = [
     *_required(_BOOL, "retired"),
     *_OF_PAGES,
 ]
-# Stages of documents_to_entity_vocab; `part` is the number of the unit that reads a row next.
+# Stages of onoma vocab; `part` is the number of the unit that reads a row next.
 [_COUNT], [_PART] = _required(_INT64, "count"), _required(_INT32, "part")
 _ENTITY, _FORM, _WORD, _SCOPE = _required(_STRING, "entity", "form", "word", "scope")
 _LANG, _LANGS = _required(_STRING, "lang", "langs")
@@ -184,7 +184,7 @@ _EXAMPLES = [
 # A side file of examples: the entities of their vocabulary, in the order of ids.
 _EXAMPLE_ENTITIES = [*_required(_INT32, "id"), _ENTITY, _COUNT, *_required(_INT64, "mentions")]
 _SUBWORDS = [*_required(_INT32, "id"), *_required(_STRING, "subword"), _COUNT]
-# Stages of documents_to_tokenizer; `part` is as above.
+# Stages of onoma tokenizer; `part` is as above.
 _WORD_STAGES = {"word_counts": [_PART, _WORD, _COUNT], "word_totals": [_WORD, _COUNT]}
 _ENTROPIES = ("left_entropy", "right_entropy")
 _LEXICON = [
@@ -195,7 +195,7 @@ _LEXICON = [
     *_required(_DOUBLE, "mi", *_ENTROPIES, "score"),
     *_columns(rank=_INT64, flags=pa.list_(_STRING)),
 ]
-# Stages of documents_to_lexicon; `large_binary` columns hold the raw bytes of arrays of numbers.
+# Stages of onoma lexicon; `large_binary` columns hold the raw bytes of arrays of numbers.
 _LEXICON_STAGES = {
     "lexicon_symbols": [_SCOPE, *_columns(symbol=_STRING), _COUNT],
     "lexicon_totals": [_SCOPE, *_columns(length=_INT32), _COUNT],
@@ -212,7 +212,7 @@ _LEXICON_STAGES = {
     ],
     "lexicon_ranks": _columns(row=_INT64, rank=_INT64),
 }
-# Stages of news_to_documents; an article is named by the `unit` of its shard and its `row` in it.
+# Stages of onoma news; an article is named by the `unit` of its shard and its `row` in it.
 # What one unit looks for in `news_boilerplate` and `news_duplicates` is one batch, by `unit`.
 _NEWS_STAGES = {
     "news_paragraphs": _columns(paragraph=_UINT64, title=_UINT64),
@@ -268,19 +268,19 @@ _NER = [
 
 def _published() -> Iterable[Schema]:
     """Yield the schemas of the datasets that pipelines publish."""
-    makers = "tei_to_ner, wikipedia_to_documents, text_to_documents, news_to_documents, "
-    yield Schema("documents", 2, pa.schema(_DOCUMENTS), f"{makers}augment_mentions", since=1)
-    wikipedia, examples = "wikipedia_to_documents", "documents_to_examples"
+    makers = "onoma tei, onoma wikipedia, onoma text, onoma news, "
+    yield Schema("documents", 2, pa.schema(_DOCUMENTS), f"{makers}onoma augment", since=1)
+    wikipedia, examples = "onoma wikipedia", "onoma examples"
     yield Schema("redirects", 1, pa.schema(_REDIRECTS), wikipedia)
     yield Schema("blocks", 1, pa.schema(_BLOCKS), f"{wikipedia} --blocks")
     yield Schema("reuse", 3, pa.schema([_DOCUMENTS[0], *_OF_PAGE]), wikipedia)
-    yield Schema("entities", 3, pa.schema(_ENTITIES), "documents_to_entity_vocab", since=1)
+    yield Schema("entities", 3, pa.schema(_ENTITIES), "onoma vocab", since=1)
     # Uncompressed, because training memory-maps the shards.
     yield Schema("examples", 1, pa.schema(_EXAMPLES), examples, compression=None)
     yield Schema("example_entities", 1, pa.schema(_EXAMPLE_ENTITIES), examples, compression=None)
-    yield Schema("subwords", 1, pa.schema(_SUBWORDS), "documents_to_tokenizer")
-    yield Schema("lexicon", 1, pa.schema(_LEXICON), "documents_to_lexicon")
-    yield Schema("ner", 2, pa.schema(_NER), "tei_to_ner, benchmark_to_ner")
+    yield Schema("subwords", 1, pa.schema(_SUBWORDS), "onoma tokenizer")
+    yield Schema("lexicon", 1, pa.schema(_LEXICON), "onoma lexicon")
+    yield Schema("ner", 2, pa.schema(_NER), "onoma tei, onoma benchmark")
 
 
 def _between_stages() -> Iterable[Schema]:

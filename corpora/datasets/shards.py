@@ -2,7 +2,7 @@
 
 A dataset is a folder with ``shard-00000.arrow …`` (Arrow IPC file format), ``rejected.jsonl`` and
 ``dataset.json``, which is written last; a folder without ``dataset.json`` is not a dataset.
-``python -m corpora.shards verify DIR`` and ``show DIR`` are in ``corpora/store/inspection.py``.
+``onoma verify DIR`` and ``show DIR`` are in ``corpora/store/inspection.py``.
 """
 
 import hashlib
@@ -450,12 +450,10 @@ def open_dataset(path: Path | str, schema: str | None = None) -> Dataset:
 def _other_version(description: Description, known: Schema | None) -> str:
     """Describe a dataset that this code cannot open, and what to run."""
     name, version = description["schema"], description["version"]
-    made_by = description["plan"].get("pipeline") or ""
     if known is None:
-        again = f"Run {made_by} again, or update Onoma." if made_by else "Update Onoma."
-        return f"{name} version {version}, but this code has no such schema. {again}"
+        return f"{name} version {version}, but this code has no such schema. Update Onoma."
     is_later = isinstance(version, int) and version > known.version
-    again = "Update Onoma" if is_later else f"Run again: {made_by or known.made_by}"
+    again = "Update Onoma" if is_later else f"Run again: {known.made_by}"
     return f"{name} version {version}, but this code has version {known.version}. {again}."
 
 

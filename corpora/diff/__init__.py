@@ -1,1 +1,1 @@
-"""Comparison of two versions of a dataset: rows, counts, ratios (``python -m corpora.diff``)."""
+"""Comparison of two versions of a dataset: rows, counts, ratios (``onoma diff``)."""

@@ -1,7 +1,7 @@
 """Compare two versions of a dataset, or of all datasets of a run: rows, counts and ratios.
 
-    python -m corpora.diff build/dawiki-20261001 build/dawiki-20261101
-    python -m corpora.diff OLD NEW --html diff.html --json diff.json --fail-if documents=-5%
+    onoma diff build/dawiki-20261001 build/dawiki-20261101
+    onoma diff OLD NEW --html diff.html --json diff.json --fail-if documents=-5%
 
 The exit status is 3 if a measure changed more than its limit allows. The default limits are
 documents=-10% (of other datasets: the rows), links_per_page=-20% and rejected=x3.
@@ -96,7 +96,7 @@ class TooFarError(CorpusError):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Compare two versions; return the exit status."""
-    options = parse(Options, argv, name="corpora.diff", about=__doc__)
+    options = parse(Options, argv, name="diff", about=__doc__)
     return execute(lambda: _run(options), path=options.new)
 
 

@@ -148,7 +148,7 @@ class EntityLookup:
         if not path.is_file() or read_json(path).get("version") != _VERSION:
             raise CorpusError(
                 f"{folder}: no forms of a vocabulary, or of another version of Onoma. Make them: "
-                f"python -m modeling.link index VOCABULARY --output {folder}"
+                f"onoma link index VOCABULARY --output {folder}"
             )
         self._keys, self._owners, self._priors, self._offsets, self._name_keys = (
             np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))

@@ -1,7 +1,7 @@
 """Selection of validation documents: those with a ratio below a threshold.
 
 Of several documents, at least one is selected, and at least one is not. Documents are selected
-before their examples are made, and may have none: ``documents_to_examples`` fails if all examples
+before their examples are made, and may have none: ``onoma examples`` fails if all examples
 are of one split.
 """
 

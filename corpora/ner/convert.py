@@ -1,10 +1,10 @@
 """Convert a NER dataset to files for other tools: CoNLL, JSON, Hugging Face, annotation tools.
 
-    python -m corpora.ner.convert build/ler --to conll
-    python -m corpora.ner.convert build/letters --to xmi --output cas
-    python -m corpora.ner.convert build/sturm --to hf --output sturm-hf
+    onoma convert build/ler --to conll
+    onoma convert build/letters --to xmi --output cas
+    onoma convert build/sturm --to hf --output sturm-hf
 
-If ``benchmark_to_ner`` reads the files back, tokens, tags and inner tags are the same; from ``hf``
+If ``onoma benchmark`` reads the files back, tokens, tags and inner tags are the same; from ``hf``
 also ids, documents and token starts.
 
 Formats of --to; those of annotation tools need a dataset of documents, and write a file for each:
@@ -131,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Convert; returns the exit status."""
     forms = "\n".join(f"  {form:10}{about}" for form, about in FORMS.items())
     about = f"{__doc__}\n{forms}"
-    options = parse(Options, arguments, name="corpora.ner.convert", about=about)
+    options = parse(Options, arguments, name="convert", about=about)
     source = options.input
 
     def lines() -> Iterator[str | Summary]:

@@ -1,4 +1,4 @@
-"""Entity dictionaries of novels and news: the names of each work, for ``augment_mentions``.
+"""Entity dictionaries of novels and news: the names of each work, for ``onoma augment``.
 
 Blocks of 14 lines (novels): the title; six pairs of a heading and a line of names with blanks
 between; a last line. Blocks of 3 lines (news, finance): the title, the names, a last line. The last
@@ -62,7 +62,7 @@ def _fits(block: Sequence[str], size: int) -> bool:
 
 
 def forms(works: Sequence[Work]) -> Iterator[str]:
-    """Yield lines ``form TAB entity``, as ``augment_mentions --forms`` reads them."""
+    """Yield lines ``form TAB entity``, as ``onoma augment --forms`` reads them."""
     for work in works:
         for name in work.names:
             yield f"{name}\t{work.title}:{name}\n"

@@ -1,12 +1,12 @@
 """Convert published sets of linked names to documents: HIPE-2022, AIDA-CoNLL, or TAC-KBP.
 
-    python -m corpora.ner.linked HIPE-2022-v2.1-ajmc-train-de.tsv --output build/ajmc
-    python -m corpora.ner.linked AIDA-YAGO2-dataset.tsv --ids '[0-9]+testb ' --output build/testb
-    python -m corpora.ner.linked mentions.tab --texts source --output build/tac
+    onoma linked HIPE-2022-v2.1-ajmc-train-de.tsv --output build/ajmc
+    onoma linked AIDA-YAGO2-dataset.tsv --ids '[0-9]+testb ' --output build/testb
+    onoma linked mentions.tab --texts source --output build/tac
 
 The names of a document have their entity (``wikidata:Q64``, ``enwiki:Berlin``, ``tac:E0001``), or
 none where the set says NIL. Names that nobody was asked to link (``_`` in HIPE) are left out and
-counted. ``modeling.link`` trains on these documents, and is evaluated on them.
+counted. ``onoma link`` trains on these documents, and is evaluated on them.
 """
 
 import re
@@ -281,7 +281,7 @@ def read_linked(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write the dataset; 0, or 1 for an error, 2 for a wrong command."""
-    options = parse(Options, argv, name="corpora.ner.linked", about=__doc__)
+    options = parse(Options, argv, name="linked", about=__doc__)
     return execute(lambda: _run(options), path=options.output, as_json=options.json)
 
 
@@ -314,7 +314,7 @@ def _run(options: Options) -> Iterator[str | Summary]:
     yield f"read  {counted(account.read, 'document')}, {account.written:,} written{left}"
     yield from (f"  {name}: {n:,}" for name, n in sorted(counters.items()))
     yield f"made  {options.output}"
-    yield f"next  python -m modeling.link evaluate {options.output} --output …"
+    yield f"next  onoma link evaluate {options.output} --output …"
     about = {"output": str(options.output), "read": account.read, "written": account.written}
     yield Summary(about | {"filtered": dict(account.filtered), "counters": dict(counters)})
 

@@ -131,6 +131,6 @@ def load_register(path: Path) -> Register:
             try:
                 entries.append(from_json(parse_json(line)))
             except CorpusError as error:
-                message = f"{path}:{number}: {error}. Run pipelines.tei_to_ner again."
+                message = f"{path}:{number}: {error}. Run onoma tei again."
                 raise CorpusError(message) from error
     return make_register(entries)

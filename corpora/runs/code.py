@@ -21,7 +21,7 @@ _DRIVERS = frozenset(
         "corpora/runs": ("on_bucket",),
         "corpora/store": ("on_bucket",),
         "corpora/system": (
-            *("arguments", "buckets", "command_names", "extras", "imports", "interrupts"),
+            *("arguments", "buckets", "copies", "extras", "imports", "interrupts"),
             "staging",
         ),
         "pipelines": (

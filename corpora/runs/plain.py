@@ -28,7 +28,7 @@ def place(folder: Path | str) -> tuple[Path, Path]:
     if is_url(folder):
         raise UsageError(
             f"{folder}: must be a folder of this machine. Name one, and publish what is in it by "
-            "python -m corpora.store publish."
+            "onoma store publish."
         )
     path = Path(folder).absolute()
     _check_new(path)

@@ -32,23 +32,20 @@ class Sample(NamedTuple):
 SAMPLES = {
     "tei": Sample(
         "eight letters, how they are read (edition.toml), their register, a letter without names",
-        "python -m pipelines.tei_to_ner --input '{at}/*.xml' --edition '{at}/edition.toml' "
-        "--output build/letters",
+        "onoma tei --input '{at}/*.xml' --edition '{at}/edition.toml' --output build/letters",
     ),
     "wikipedia": Sample(
         "the dump of a wiki of 33 pages",
-        "python -m pipelines.wikipedia_to_documents --input '{at}/*pages-articles*' "
-        "--output build/wiki",
+        "onoma wikipedia --input '{at}/*pages-articles*' --output build/wiki",
     ),
     "news": Sample(
         "ten saved pages and their addresses (urls.tsv); and both as a web archive "
         "(kreisbote.warc.gz)",
-        "python -m pipelines.news_to_documents --html '{at}/*.html*' --urls '{at}/urls.tsv' "
-        "--output build/news",
+        "onoma news --html '{at}/*.html*' --urls '{at}/urls.tsv' --output build/news",
     ),
     "chinese": Sample(
         "a story of three chapters",
-        "python -m pipelines.text_to_documents --input '{at}/*/*.txt' --lang zh "
+        "onoma text --input '{at}/*/*.txt' --lang zh "
         "--split-pattern '^第.{{1,9}}回' --output build/novel",
     ),
 }
@@ -83,7 +80,7 @@ def write(options: Options) -> Iterator[str | Summary]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status."""
-    options = parse(Options, argv, name="corpora.samples", about=__doc__)
+    options = parse(Options, argv, name="sample", about=__doc__)
     return execute(lambda: write(options), path=options.folder, as_json=options.json)
 
 

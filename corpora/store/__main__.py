@@ -1,10 +1,10 @@
 """Manage published versions of datasets (``STORE/NAME/VERSION/``), one of which is current.
 
-    python -m corpora.store publish build/dawiki-20261101 store/dawiki --version 20261101
-    python -m corpora.store current store/dawiki     prints store/dawiki/20261101
-    python -m corpora.store switch store/dawiki 20261001
-    python -m corpora.store prune store/dawiki --keep 3 --keep-for runs/daluke runs/tagger
-    python -m corpora.store forget store --documents dawiki:4711 --entities "dawiki:Ada Lem"
+    onoma store publish build/dawiki-20261101 store/dawiki --version 20261101
+    onoma store current store/dawiki     prints store/dawiki/20261101
+    onoma store switch store/dawiki 20261001
+    onoma store prune store/dawiki --keep 3 --keep-for runs/daluke runs/tagger
+    onoma store forget store --documents dawiki:4711 --entities "dawiki:Ada Lem"
 
 A published version never changes, except when a person's data is removed (forget). The file
 ``STORE/NAME/current`` holds the name of the current version. It is replaced in one step after the
@@ -122,7 +122,7 @@ def _store_of(shelf: str) -> tuple[ModuleType, Path | str]:
 def _publish(options: PublishOptions) -> Iterator[str]:
     store, shelf = _store_of(options.shelf)
     yield f"{store.publish(options.source, shelf, version=options.version)} is current"
-    yield f"next  python -m corpora.store current {shlex.quote(str(shelf))}"
+    yield f"next  onoma store current {shlex.quote(str(shelf))}"
 
 
 def _current(options: ShelfOptions) -> Iterator[str]:
@@ -218,7 +218,7 @@ _COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return the exit status."""
-    options, work = parse_subcommand(_COMMANDS, argv, name="corpora.store", about=__doc__)
+    options, work = parse_subcommand(_COMMANDS, argv, name="store", about=__doc__)
     interrupted = "interrupted. What was current still is."
     return execute(work, path=options.shelf, interrupted=interrupted)
 

@@ -415,7 +415,7 @@ _CONTEXT: Mapping[str, object] = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Describe datasets; return the exit status."""
-    options = parse(Options, argv, name="corpora.store.catalogue", about=__doc__)
+    options = parse(Options, argv, name="card", about=__doc__)
     return execute(lambda: describe(options), path=options.path, as_json=options.json)
 
 

@@ -1,4 +1,4 @@
-"""Removal of a person's data from all versions of a store: ``python -m corpora.store forget``.
+"""Removal of a person's data from all versions of a store: ``onoma store forget``.
 
 First, hashes of what is to be forgotten are noted in ``STORE/forgotten.json``, so that the next
 command can finish what a killed one began. Then each version that holds any of it is made again

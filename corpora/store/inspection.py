@@ -1,4 +1,4 @@
-"""Look at datasets on disk: ``python -m corpora.shards verify DIR`` and ``show DIR``."""
+"""Look at datasets on disk: ``onoma verify DIR`` and ``show DIR``."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,8 +30,8 @@ ABOUT = """\
 Check and show datasets.
 
 examples:
-  python -m corpora.shards verify build/sturm
-  python -m corpora.shards show build/sturm/documents --limit 2
+  onoma verify build/sturm
+  onoma show build/sturm/documents --limit 2
 """
 
 
@@ -78,7 +78,7 @@ def _read_run(file: Path) -> tuple[str, dict[str, str]]:
     if not is_whole(run):
         raise DamagedDatasetError(f"{file}: damaged (other bytes than were written). {_AGAIN}")
     has_dataset = any(Path(name).name == "dataset.json" for name in files)
-    if not has_dataset and run.get("kind") != "model":  # which modeling.publish writes
+    if not has_dataset and run.get("kind") != "model":  # which onoma publish writes
         raise DamagedDatasetError(f"{file}: damaged (it lists no dataset). {_AGAIN}")
     return fingerprint, files
 
@@ -253,5 +253,5 @@ _COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return the exit status."""
-    options, work = parse_subcommand(_COMMANDS, argv, name="corpora.shards", about=ABOUT)
+    options, work = parse_subcommand(_COMMANDS, argv, name="", about=ABOUT)
     return execute(work, path=options.path)

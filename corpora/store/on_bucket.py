@@ -161,7 +161,7 @@ def _make_current(bucket: Bucket, version: str, *, seen: str) -> None:
         if state.current not in {seen, version}:
             raise CorpusError(
                 f"{bucket.url}: another process has made a version current since this one began. "
-                f"{version} is there; to make it current: python -m corpora.store switch "
+                f"{version} is there; to make it current: onoma store switch "
                 f"{bucket.url} {version}"
             )
         return replace(state, current=version)
@@ -246,7 +246,7 @@ def current(shelf: str) -> str:
     name = look(bucket).current
     if not name:
         raise CorpusError(
-            f"{shelf}: nothing is published there. Run: python -m corpora.store publish DIR {shelf}"
+            f"{shelf}: nothing is published there. Run: onoma store publish DIR {shelf}"
         )
     return bucket.url_of(check_name(name))
 

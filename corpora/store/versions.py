@@ -85,7 +85,7 @@ def current(shelf: Path) -> Path:
                 f"{', '.join(there)}."
             ) from None
         raise CorpusError(
-            f"{shelf}: nothing is published there. Run: python -m corpora.store publish DIR {shelf}"
+            f"{shelf}: nothing is published there. Run: onoma store publish DIR {shelf}"
         ) from None
     if not _VERSION.fullmatch(name) or not _is_version(shelf / name):
         raise DamagedDatasetError(

@@ -5,7 +5,7 @@ class Options:
     dataset: Path = option(positional=True, help="what is read")
     limit: int | None = option(None, help="rows (default: all)", at_least=1)
 
-options = parse(Options, argv, name="corpora.example", about=__doc__)
+options = parse(Options, argv, name="example", about=__doc__)
 """
 
 import argparse
@@ -41,7 +41,7 @@ from typing import (
 
 from corpora.errors import CorpusError, UsageError
 from corpora.system.buckets import SCHEMES
-from corpora.system.command_names import as_typed, said_as_typed
+from corpora.system.copies import with_addresses
 from corpora.system.extras import reason_of
 from corpora.system.files import check_utf8
 from corpora.system.interrupts import TERMINATED, Terminated, let_sigterm_end
@@ -127,31 +127,22 @@ class ArgumentParser(argparse.ArgumentParser):
     An option is given once; the lists of one that takes several values add up.
 
     An error is one ``error:`` line, as in all commands, with exit status 2. Inputs in buckets
-    (``s3://…``) are copied to this machine. Help and messages name commands as the user types them.
+    (``s3://…``) are copied to this machine.
     """
 
     def __init__(
         self,
         *,
-        prog: str | None = None,
         is_passed_on: Callable[[str], bool] = lambda _: False,
         **settings: Any,  # Any: those of argparse
     ) -> None:
-        super().__init__(prog=prog and as_typed(prog), **settings)
+        super().__init__(**settings)
         self.register("type", Path, lambda text: Path(not_empty(text)))
         self.register("type", int, _integer)
         for action in (None, "store"):
             self.register("action", action, _Store)
         self._is_passed_on = is_passed_on
         """A function that tells whether an unknown option is one of a library, and passed on."""
-
-    def format_help(self) -> str:
-        """Return the help."""
-        return said_as_typed(super().format_help())
-
-    def format_usage(self) -> str:
-        """Return the usage."""
-        return said_as_typed(super().format_usage())
 
     def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
         """Print the help; end the process with status 1 if that is impossible."""
@@ -162,10 +153,6 @@ class ArgumentParser(argparse.ArgumentParser):
             say(self.format_help())
         except CorpusError as error:
             self.exit(fail(str(error), status=error.exit_status))
-
-    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        """End the process; print a message first."""
-        super().exit(status, message and said_as_typed(message))
 
     def error(self, message: str) -> NoReturn:
         """End the process with the error, and a pointer to ``--help``."""
@@ -258,13 +245,13 @@ def option(
 def make_parser(
     name: str, about: str | None, *, is_passed_on: Callable[[str], bool] = lambda _: False
 ) -> ArgumentParser:
-    """Make the parser of ``python -m NAME``; the first paragraph of ``about`` is the description.
+    """Make the parser of ``onoma NAME``; the first paragraph of ``about`` is the description.
 
     The rest of ``about`` stands at the end of the help. Python without docstrings has none (-OO).
     """
     description, _, epilog = (about or "").partition("\n\n")
     return ArgumentParser(
-        prog=f"python -m {name}",
+        prog=f"onoma {name}".rstrip(),
         description=description,
         epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -402,7 +389,7 @@ class Summary:
 
     def write(self) -> None:
         """Write the summary to standard output as one line of JSON."""
-        say(f"{as_typed(json.dumps(self.values, ensure_ascii=False))}\n")
+        say(f"{with_addresses(json.dumps(self.values, ensure_ascii=False))}\n")
 
 
 def execute(
@@ -423,7 +410,7 @@ def execute(
         for line in command():
             with _writing():
                 if isinstance(line, str):
-                    (sys.stderr if as_json else sys.stdout).write(f"{as_typed(line)}\n")
+                    (sys.stderr if as_json else sys.stdout).write(f"{with_addresses(line)}\n")
                 elif as_json:
                     line.write()
         with _writing():
@@ -582,7 +569,7 @@ def errors_raised() -> Iterator[None]:
 
 def fail(message: str, *, status: int) -> int:
     """Write an error message; return the exit status. Inside ``errors_raised``, raise it."""
-    message = hide_password(said_as_typed(message))
+    message = hide_password(with_addresses(message))
     if _raises.get():
         kinds = {2: UsageError, 130: KeyboardInterrupt, TERMINATED: Terminated}
         raise kinds.get(status, CorpusError)(message)
@@ -613,8 +600,8 @@ def _brought(value: object, *, option: str) -> object:
     if is_path and option in _WRITTEN:
         raise UsageError(
             f"--{option} {url}: must be a folder of this machine. Name one; what is finished there "
-            "goes into a bucket by python -m modeling.publish DIR s3://BUCKET/STORE/NAME (models), "
-            "or python -m corpora.store publish (datasets)."
+            "goes into a bucket by onoma publish DIR s3://BUCKET/STORE/NAME (models), "
+            "or onoma store publish (datasets)."
         )
     path = stage(url)
     return path if is_path else str(path)

@@ -7,6 +7,9 @@ from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+own_process = False
+"""Whether the user started this process as ``onoma``; its libraries serve nobody else."""
+
 
 class _Hidden:
     def __init__(self, names: Sequence[str]) -> None:

@@ -148,7 +148,7 @@ def _lines(options: Options) -> Iterator[str]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """List licences; return the exit status."""
-    options = parse(Options, argv, name="corpora.system.licenses", about=__doc__)
+    options = parse(Options, argv, name="licenses", about=__doc__)
     return execute(lambda: _lines(options), path=Path())
 
 

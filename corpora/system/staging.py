@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 
 from corpora.errors import CorpusError, DamagedDatasetError, UsageError
 from corpora.system.buckets import Bucket, Found, transfer
-from corpora.system.command_names import as_typed, copied
+from corpora.system.copies import copied, with_addresses
 from corpora.system.files import check_plain, home
 from corpora.system.parsing import parse_json
 
@@ -90,7 +90,7 @@ def _note(path: Path, url: str) -> None:
 
 def beside(path: Path, *, option: str = "output") -> Path:
     """Return a place beside what is read; raises ``UsageError`` where that is a copy."""
-    if (url := as_typed(str(path))) != str(path):
+    if (url := with_addresses(str(path))) != str(path):
         raise UsageError(
             f"{url}: would be written into a bucket. Name a place on this machine: --{option}."
         )

@@ -1,6 +1,6 @@
 """The decisions of people on names of an edition: a file beside it, with a JSON line for each.
 
-The workbench and ``modeling.predict --apply`` append; ``modeling.predict --tei`` reads, so that a
+The workbench and ``onoma predict --apply`` append; ``onoma predict --tei`` reads, so that a
 later run neither replaces nor offers again what was decided. A line::
 
     {"time": "2026-03-01T09:30:00+00:00", "reviewer": "kb", "verdict": "corrected",

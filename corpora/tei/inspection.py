@@ -1,6 +1,6 @@
 """Count what the markup of TEI files holds, before the first run, and draft an edition file.
 
-    python -m pipelines.tei_to_ner --inspect 'letters/*.xml' --output census
+    onoma tei --inspect 'letters/*.xml' --output census
 
 Prints elements and attributes, what the chosen edition makes of each, names inside what is left
 out, languages, words before sentence ends, and schemes of ids. ``--output`` also gets these counts
@@ -49,7 +49,7 @@ class Options:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Inspect an edition; returns the exit status."""
-    options = parse(Options, argv, name="pipelines.tei_to_ner", about=__doc__)
+    options = parse(Options, argv, name="tei", about=__doc__)
     return execute(lambda: _run(options), path=Path(options.inspect[0]))
 
 

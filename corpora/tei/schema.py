@@ -1,7 +1,7 @@
-"""Download the schema of the TEI, with which ``modeling.predict --tei`` validates what it writes.
+"""Download the schema of the TEI, with which ``onoma predict --tei`` validates what it writes.
 
-    python -m corpora.tei.schema
-    python -m corpora.tei.schema --version 4.9.0 --output tei_all.rng
+    onoma schema
+    onoma schema --version 4.9.0 --output tei_all.rng
 
 Validation needs lxml: pip install 'onoma[tei]'.
 """
@@ -256,7 +256,7 @@ def _name_of(element: "_Element") -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Fetch the schema; returns the exit status."""
-    options = parse(Options, argv, name="corpora.tei.schema", about=__doc__)
+    options = parse(Options, argv, name="schema", about=__doc__)
     path = options.output or default_schema()
     return execute(partial(fetch, options), path=path, as_json=options.json)
 

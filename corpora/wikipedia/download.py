@@ -1,7 +1,7 @@
 r"""Download a dump of a wiki: the files of the newest complete run, with checked hashes.
 
-    python -m corpora.wikipedia.download dawiki --output dumps --contact you@example.org
-    python -m corpora.wikipedia.download dewiki --output dumps --contact you@example.org \
+    onoma download dawiki --output dumps --contact you@example.org
+    onoma download dewiki --output dumps --contact you@example.org \
         --date 20261101 --mirror https://ftp.acc.umu.se/mirror/wikimedia.org/dumps
     python -m corpora.wikipedia.download dawiki --html --output dumps --contact you@example.org
 
@@ -303,7 +303,7 @@ def _fetch_ordered(order: Order) -> Iterator[str | Summary]:
     n_files = counted(len(run.parts), "file")
     yield f"made  {lock}: {n_files} of {run.wiki} {run.date}, {megabytes:,.1f} MB"
     yield (
-        f"next  python -m pipelines.wikipedia_to_documents --input '{order.output / name}' "
+        f"next  onoma wikipedia --input '{order.output / name}' "
         f"--output build/{run.wiki}-{run.date}"
     )
     files = {part.name: part.size for part in run.parts}
@@ -313,7 +313,7 @@ def _fetch_ordered(order: Order) -> Iterator[str | Summary]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Fetch a dump; returns the exit status."""
     try:
-        order = parse(Order, argv, name="corpora.wikipedia.download", about=__doc__)
+        order = parse(Order, argv, name="download", about=__doc__)
     except UsageError as error:
         return fail(str(error), status=2)
     return execute(

@@ -71,7 +71,7 @@ def find_earlier(folder: Path, *, output: Path) -> EarlierRun:
     run = read_run(folder)
     if run.get("pipeline") != "wikipedia_to_documents":
         raise UsageError(
-            f"--reuse {folder}: no complete run of wikipedia_to_documents is there (run.json is "
+            f"--reuse {folder}: no complete run of onoma wikipedia is there (run.json is "
             "missing, damaged, or of another). Leave --reuse out, or name another."
         )
     if not (folder / NOTES / "dataset.json").exists():

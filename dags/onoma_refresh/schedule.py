@@ -190,7 +190,7 @@ def check_version(settings: Settings, shelves: Sequence[str], version: str) -> N
         if settings.is_past(shelf, version):
             raise AirflowFailException(
                 f"{settings.shelf(shelf)}: {version} was published, and another is current since. "
-                f"To go back to it: python -m corpora.store switch {settings.shelf(shelf)} "
+                f"To go back to it: onoma store switch {settings.shelf(shelf)} "
                 f"{version}. For new data trigger a new run."
             )
 

@@ -152,7 +152,7 @@ class Settings:
             return shelf / version
         raise SettingsError(
             f"{shelf / 'current'}: names no version that is there ({version or 'none'}). Restore "
-            f"it, or go back to another: python -m corpora.store switch {shelf} VERSION. There "
+            f"it, or go back to another: onoma store switch {shelf} VERSION. There "
             f"are: {', '.join(there) or 'none'}."
         )
 

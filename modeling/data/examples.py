@@ -2,9 +2,9 @@
 
 Rows are read from the mapped file without a copy; only the place and the length of each row are
 kept in memory, 8 bytes. Opening a dataset reads ``dataset.json``, the sizes of the files and the
-split of each row. That finds a shard that is truncated or missing; ``python -m corpora.shards
-verify`` finds other damage. Rows that a process never asks for are not read, except where they
-share a memory page with others.
+split of each row. That finds a shard that is truncated or missing; ``onoma verify`` finds
+other damage. Rows that a process never asks for are not read, except where they share a memory page
+with others.
 """
 
 import ctypes
@@ -36,10 +36,10 @@ _LISTS: Final = (
     "entity_ends",
 )
 ADVICE: Final = (
-    "Were the examples made with this tokenizer and entity vocabulary? If so, run python -m "
-    "corpora.shards verify on them, and documents_to_examples again."
+    "Were the examples made with this tokenizer and entity vocabulary? If so, run "
+    "onoma verify on them, and onoma examples again."
 )
-_AGAIN: Final = "Run documents_to_examples again."
+_AGAIN: Final = "Run onoma examples again."
 
 
 class Example(NamedTuple):

@@ -1,13 +1,13 @@
 r"""Score taggers on tagged sentences, with confidence intervals, a baseline and all errors.
 
 Examples:
-  python -m modeling.evaluate runs/sturm --ner build/sturm/ner --split test
-  python -m modeling.evaluate runs/ddt --ner build/ddt --split test --without MISC
-  python -m modeling.evaluate runs/ddt --ner build/wikiann --split test --labels map.toml
-  python -m modeling.evaluate runs/crf --ner build/ddt --split test --against runs/softmax
-  python -m modeling.evaluate runs/new --ner build/ddt --against store/ddt-tagger/20261001 \
+  onoma evaluate runs/sturm --ner build/sturm/ner --split test
+  onoma evaluate runs/ddt --ner build/ddt --split test --without MISC
+  onoma evaluate runs/ddt --ner build/wikiann --split test --labels map.toml
+  onoma evaluate runs/crf --ner build/ddt --split test --against runs/softmax
+  onoma evaluate runs/new --ner build/ddt --against store/ddt-tagger/20261001 \
       --fail-if-worse
-  python -m modeling.evaluate runs/cv --ner build/ddt
+  onoma evaluate runs/cv --ner build/ddt
 
 Of a run with several settings, the one that is best on dev is scored, with all of its seeds. Each
 tagger of a cross-validation is scored on its own part, and all parts are reported together.
@@ -29,7 +29,7 @@ class Options:
     run: Path = option(
         positional=True,
         metavar="RUN",
-        help="run of modeling.finetune, one of its taggers, or an archive",
+        help="run of onoma finetune, one of its taggers, or an archive",
     )
     ner: Path = option(metavar="DIR", help="dataset of tagged sentences to score on")
     split: str = option(
@@ -65,7 +65,7 @@ class Options:
         None,
         metavar="NAME|FILE",
         help="map of labels, applied to gold tags and predictions: a built-in name or a TOML "
-        "file, as in benchmark_to_ner --labels",
+        "file, as in onoma benchmark --labels",
     )
     train: Path | None = option(
         None,

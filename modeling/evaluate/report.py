@@ -66,7 +66,7 @@ def write_report(
     """Write the files of an evaluation of runs, which are named by their seeds, for instance.
 
     These are ``report.md``, ``report.html``, ``errors.tsv``, ``predictions.jsonl``, and last
-    ``evaluation.json``. Tables (``modeling.report``) group evaluations by ``settings``. Raises
+    ``evaluation.json``. Tables (``onoma report``) group evaluations by ``settings``. Raises
     ``CorpusError`` without runs, or if they were not measured in the same way.
     """
     blocks = describe(runs, title=title, notes=notes, settings=settings)

@@ -1,4 +1,4 @@
-"""The work of ``python -m modeling.evaluate``: tagging, scoring and reports."""
+"""The work of ``onoma evaluate``: tagging, scoring and reports."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,14 +1,14 @@
 r"""Export a trained model for other programs, with a model card.
 
 Examples:
-  python -m modeling.export runs/first --output build/model
-  python -m modeling.export runs/first/average --output build/model --without-heads
-  python -m modeling.export models/e5 --without-heads --keep-layers 1,5,9,12 \
+  onoma export runs/first --output build/model
+  onoma export runs/first/average --output build/model --without-heads
+  onoma export models/e5 --without-heads --keep-layers 1,5,9,12 \
       --trim-vocabulary build/letters/documents --output models/student
-  python -m modeling.export runs/sturm --output build/sturm
-  python -m modeling.export runs/sturm --output build/sturm-onnx --to onnx --int8
-  python -m modeling.export runs/sturm --archive sturm.onoma --licence CC-BY-4.0 --language de
-  python -m modeling.export hub:dslim/bert-base-NER --to tagger --output models/bert-base-ner
+  onoma export runs/sturm --output build/sturm
+  onoma export runs/sturm --output build/sturm-onnx --to onnx --int8
+  onoma export runs/sturm --archive sturm.onoma --licence CC-BY-4.0 --language de
+  onoma export hub:dslim/bert-base-NER --to tagger --output models/bert-base-ner
 
 What loads the results of these examples:
   1     AutoModelForMaskedLM of transformers (with entities: LukeForMaskedLM)
@@ -40,7 +40,7 @@ class Options:
     model: Path = option(
         positional=True,
         metavar="RUN",
-        help="run of modeling.pretrain or modeling.finetune (its best tagger is taken), or one "
+        help="run of onoma pretrain or onoma finetune (its best tagger is taken), or one "
         "of its models, checkpoints or taggers; a folder of transformers, or hub:NAME[@REVISION]",
     )
     output: Path | None = option(

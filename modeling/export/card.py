@@ -183,7 +183,7 @@ def _scores(model: Model) -> Iterator[Block]:
             "no test."
         )
     if not model.evaluations:
-        yield Text("No test was scored: python -m modeling.evaluate makes a report.")
+        yield Text("No test was scored: onoma evaluate makes a report.")
     for report in model.evaluations:
         yield from _report(report)
 

@@ -69,7 +69,7 @@ def run(options: "Options") -> Iterator[str | Summary]:
     ):
         raise ConfigError("--trim-vocabulary and --keep-layers are for encoders, --to huggingface.")
     if options.without_heads and has_tagger(options.model):
-        raise ConfigError("--without-heads is for runs of modeling.pretrain.")
+        raise ConfigError("--without-heads is for runs of onoma pretrain.")
     if options.archive and options.to == "onnx":
         raise ConfigError("--to onnx is for --output, a folder. Name one in place of --archive.")
     if options.int8 and options.to != "onnx":

@@ -1,14 +1,14 @@
 r"""Train a tagger, which finds names in text, from a pre-trained encoder.
 
 Examples:
-  python -m modeling.finetune crf --ner build/sturm/ner --model runs/first --output runs/sturm
-  python -m modeling.finetune softmax --ner build/ddt --model models/bert --seeds 1,2,3 \
+  onoma finetune crf --ner build/sturm/ner --model runs/first --output runs/sturm
+  onoma finetune softmax --ner build/ddt --model models/bert --seeds 1,2,3 \
       --set training.epochs=5 --output runs/ddt
-  python -m modeling.finetune crf --ner build/ddt --model runs/first --output runs/grid \
+  onoma finetune crf --ner build/ddt --model runs/first --output runs/grid \
       --set optimizer.lr=2e-5,5e-5 training.batch_size=8,16
-  python -m modeling.finetune span --ner build/ddt --model runs/daluke --folds 5 --output runs/cv
-  python -m modeling.finetune crf --ner build/new --tagger runs/sturm --output runs/more
-  python -m modeling.finetune crf --ner build/sturm/ner --model build/small --teacher runs/sturm \
+  onoma finetune span --ner build/ddt --model runs/daluke --folds 5 --output runs/cv
+  onoma finetune crf --ner build/new --tagger runs/sturm --output runs/more
+  onoma finetune crf --ner build/sturm/ner --model build/small --teacher runs/sturm \
       --documents build/letters/documents --output runs/small
 
 If settings have several values, each combination is tried, and the one with the best strict F1 on
@@ -46,8 +46,7 @@ class Options:
     ner: Path = option(
         None,
         metavar="DIR",
-        help="dataset of tagged sentences to train on, such as tei_to_ner and benchmark_to_ner "
-        "make",
+        help="dataset of tagged sentences to train on, such as onoma tei and onoma benchmark make",
     )
     level: str = option(
         "outer",
@@ -58,7 +57,7 @@ class Options:
     model: Path = option(
         None,
         metavar="DIR",
-        help="encoder to train: a run of modeling.pretrain, its final/ or a checkpoint, a folder "
+        help="encoder to train: a run of onoma pretrain, its final/ or a checkpoint, a folder "
         "of transformers (BERT, RoBERTa, ELECTRA, DeBERTa, ModernBERT, LUKE ...), or "
         "hub:NAME[@REVISION]",
     )

@@ -41,7 +41,7 @@ class Begun:
 
     @classmethod
     def open(cls, path: Path, labels: LabelMap | None = None) -> "Begun":
-        """Open a run of ``modeling.finetune``, a tagger, or an archive of one.
+        """Open a run of ``onoma finetune``, a tagger, or an archive of one.
 
         Raises ``CorpusError`` where there is none, and ``ConfigError`` for a tagger whose words
         know entities: which entities these are was fixed by its training.

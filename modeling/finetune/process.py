@@ -1,7 +1,7 @@
 """Fine-tuning in another process, for services that must answer requests meanwhile.
 
 FOLDER/ner/     the dataset of training sentences
-FOLDER/run/     the run of modeling.finetune
+FOLDER/run/     the run of onoma finetune
 FOLDER/log.txt  the output of the commands
 """
 

@@ -105,7 +105,7 @@ def finetune(
 
 def _next(options: "Options", data: NerData, trials: Sequence[Trial]) -> str:
     """Return the command that scores the taggers; where nothing is left to score, one that tags."""
-    scoring = f"python -m modeling.evaluate {options.output} --ner {options.ner}"
+    scoring = f"onoma evaluate {options.output} --ner {options.ner}"
     if any(trial.fold for trial in trials):
         return scoring
     split = next((name for name in ("test", "dev") if data.split(name)), None)

@@ -1,10 +1,10 @@
 r"""Draw what an encoder computes: maps of the vectors of spans, and the attention of its heads.
 
 Examples:
-  python -m modeling.inspect runs/sturm --ner build/sturm/ner --plot pca tsne --output build/inside
-  python -m modeling.inspect runs/daluke --ner build/ddt --plot pca --spans all --sample 20000 \
+  onoma inspect runs/sturm --ner build/sturm/ner --plot pca tsne --output build/inside
+  onoma inspect runs/daluke --ner build/ddt --plot pca --spans all --sample 20000 \
       --output build/inside
-  python -m modeling.inspect runs/first --attention "Peter lebt in Frankfurt am Main." \
+  onoma inspect runs/first --attention "Peter lebt in Frankfurt am Main." \
       --layers 1,4 --heads 1,2 --output build/inside
 
 Writes a page, inspection.html, each picture as PNG, and points.tsv with the points of the maps.
@@ -30,7 +30,7 @@ class Options:
     run: Path = option(
         positional=True,
         metavar="RUN",
-        help="run of modeling.pretrain or modeling.finetune, one of its models, a folder of "
+        help="run of onoma pretrain or onoma finetune, one of its models, a folder of "
         "transformers, or an archive",
     )
     output: Path = option(metavar="DIR", help="folder of the page and its pictures")

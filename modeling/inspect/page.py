@@ -1,4 +1,4 @@
-"""The work of ``python -m modeling.inspect``: pictures, their data, and a page."""
+"""The work of ``onoma inspect``: pictures, their data, and a page."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,13 +1,13 @@
 """Link names to entities, as learned from documents whose names are linked.
 
 Examples:
-  python -m modeling.link evaluate build/sturm/documents --register 'register/*.xml' --output links
-  python -m modeling.link evaluate build/hipe-train --test build/hipe-dev --output build/links
-  python -m modeling.link train build/sturm/documents --register 'register/*.xml' --output linker
-  python -m modeling.link apply linker --documents build/new --output build/linked
-  python -m modeling.link apply linker --ner build/sturm/ner --output linked.jsonl
-  python -m modeling.link index build/vocab --output build/forms
-  python -m modeling.link score --gold build/sturm/documents --predicted build/linked
+  onoma link evaluate build/sturm/documents --register 'register/*.xml' --output links
+  onoma link evaluate build/hipe-train --test build/hipe-dev --output build/links
+  onoma link train build/sturm/documents --register 'register/*.xml' --output linker
+  onoma link apply linker --documents build/new --output build/linked
+  onoma link apply linker --ner build/sturm/ner --output linked.jsonl
+  onoma link index build/vocab --output build/forms
+  onoma link score --gold build/sturm/documents --predicted build/linked
 
 evaluate trains on four fifths of the documents and links the other fifth, five times. With --test,
 it trains on all documents and links those of --test. Its report compares the links with a baseline.
@@ -48,7 +48,7 @@ class _Learning:
         help="registers in TEI, or glob patterns in quotes, whose entries are candidates",
     )
     vocabulary: Path | None = option(
-        None, metavar="DIR", help="index made by modeling.link index, whose entities are candidates"
+        None, metavar="DIR", help="index made by onoma link index, whose entities are candidates"
     )
     space: str | None = option(
         None,
@@ -156,7 +156,7 @@ class IndexOptions:
     vocabulary: Path = option(
         positional=True,
         metavar="VOCABULARY",
-        help="entity vocabulary, made by documents_to_entity_vocab",
+        help="entity vocabulary, made by onoma vocab",
     )
     output: Path = option(metavar="DIR", help="folder of the index")
     wiki: str = option(
@@ -232,7 +232,7 @@ _COMMANDS: Final = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Read the command line and run it; exit status 0, 1 for an error, 2 for a wrong command."""
-    options, work = parse_subcommand(_COMMANDS, argv, name="modeling.link", about=__doc__)
+    options, work = parse_subcommand(_COMMANDS, argv, name="link", about=__doc__)
     where = options.gold if isinstance(options, ScoreOptions) else options.output
     return execute(work, path=where, as_json=options.json)
 

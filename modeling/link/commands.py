@@ -1,4 +1,4 @@
-"""The commands of ``python -m modeling.link``; each function yields the lines that it prints."""
+"""The commands of ``onoma link``; each function yields the lines that it prints."""
 
 import hashlib
 import json
@@ -77,7 +77,7 @@ def _train(options: "TrainOptions") -> Iterator[str | Summary]:
         yield "note  no link is sure enough to be written: too few names, or --max-wrong too small"
     else:
         yield f"made  {options.output}: links are written from {linker.threshold:.3f} on"
-    yield f"next  python -m modeling.link apply {options.output} --documents … --output …"
+    yield f"next  onoma link apply {options.output} --documents … --output …"
     about = {"output": str(options.output), "documents": len(records), "names": n}
     about["entities"] = len(linker.knowledge.counts.documents)
     yield Summary(about | {"register": len(register), "threshold": linker.threshold})
@@ -228,7 +228,7 @@ def apply(options: "ApplyOptions") -> Iterator[str | Summary]:
     yield from (f"  {name}: {n:,}" for name, n in sorted(found.items()))
     yield f"made  {options.output}"
     if options.ner is None:
-        yield f"next  python -m corpora.shards show {options.output} --limit 1"
+        yield f"next  onoma show {options.output} --limit 1"
     yield Summary({"output": str(options.output), "counters": dict(found)})
 
 
@@ -241,7 +241,7 @@ def index(options: "IndexOptions") -> Iterator[str | Summary]:
 def _index(options: "IndexOptions") -> Iterator[str | Summary]:
     n = write_lookup(options.output, pairs_of(options.vocabulary, space=options.wiki))
     yield f"made  {options.output} ({counted(n, 'entity')})"
-    yield f"next  python -m modeling.link train DOCUMENTS --vocabulary {options.output} --output …"
+    yield f"next  onoma link train DOCUMENTS --vocabulary {options.output} --output …"
     yield Summary({"output": str(options.output), "entities": n})
 
 

@@ -196,7 +196,7 @@ class Linker:
         path = folder / "linker.json"
         if not path.is_file():
             raise CorpusError(
-                f"{folder}: no linker (linker.json is missing). Train one: python -m modeling.link "
+                f"{folder}: no linker (linker.json is missing). Train one: onoma link "
                 f"train DOCUMENTS --output {folder}"
             )
         about = read_json(path)

@@ -39,7 +39,7 @@ class OnnxTaggingModel(TaggingModel):
 
     @classmethod
     def open(cls, folder: Path) -> "OnnxTaggingModel":
-        """Read what ``modeling.export --to onnx`` wrote.
+        """Read what ``onoma export --to onnx`` wrote.
 
         Raises ``CorpusError`` without onnxruntime, ``WeightsError`` where something is damaged.
         """

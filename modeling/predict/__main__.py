@@ -1,22 +1,22 @@
 r"""Find names in text with a tagger, or predict the words of [MASK] with a pre-trained encoder.
 
 Examples:
-  python -m modeling.predict runs/sturm --text letter.txt --lang de
-  echo "Peter lebt in Frankfurt am Main." | python -m modeling.predict runs/sturm --text -
-  python -m modeling.predict runs/sturm --conll build/sturm/test.conll --format conll
-  python -m modeling.predict runs/sturm --documents build/news --output build/news-names
-  python -m modeling.predict runs/sturm --tei 'letters/*.xml' --edition sturm --output enriched
-  python -m modeling.predict runs/sturm --tei 'letters/*.xml' --edition sturm --candidates c.tsv
-  python -m modeling.predict --tei 'letters/*.xml' --edition sturm --apply c.tsv --reviewer kb \
+  onoma predict runs/sturm --text letter.txt --lang de
+  echo "Peter lebt in Frankfurt am Main." | onoma predict runs/sturm --text -
+  onoma predict runs/sturm --conll build/sturm/test.conll --format conll
+  onoma predict runs/sturm --documents build/news --output build/news-names
+  onoma predict runs/sturm --tei 'letters/*.xml' --edition sturm --output enriched
+  onoma predict runs/sturm --tei 'letters/*.xml' --edition sturm --candidates c.tsv
+  onoma predict --tei 'letters/*.xml' --edition sturm --apply c.tsv --reviewer kb \
       --output enriched
-  python -m modeling.predict --dictionary --register 'register/*.xml' --tei 'letters/*.xml' \
+  onoma predict --dictionary --register 'register/*.xml' --tei 'letters/*.xml' \
       --edition sturm --output enriched
-  python -m modeling.predict runs/sturm --tei 'letters/*.xml' --edition sturm --link linker \
+  onoma predict runs/sturm --tei 'letters/*.xml' --edition sturm --link linker \
       --output enriched
-  python -m modeling.predict --link linker --tei 'letters/*.xml' --edition sturm --output linked
-  python -m modeling.predict --tei 'letters/*.xml' --edition sturm --from cas --output corrected
-  python -m modeling.predict --tei 'enriched/*.xml' --undo --output original
-  python -m modeling.predict runs/daluke --masked "Danmarks vigtigste lov er [MASK]."
+  onoma predict --link linker --tei 'letters/*.xml' --edition sturm --output linked
+  onoma predict --tei 'letters/*.xml' --edition sturm --from cas --output corrected
+  onoma predict --tei 'enriched/*.xml' --undo --output original
+  onoma predict runs/daluke --masked "Danmarks vigtigste lov er [MASK]."
 
 In a TEI file nothing is changed but the new names; this is checked before each file is written
 (docs/enriching.md).
@@ -56,8 +56,8 @@ class Options:
         positional=True,
         nargs="?",
         metavar="RUN",
-        help="run of modeling.finetune, a tagger of one, or an archive; with --masked, a run of "
-        "modeling.pretrain",
+        help="run of onoma finetune, a tagger of one, or an archive; with --masked, a run of "
+        "onoma pretrain",
     )
     text: str = option(
         None,
@@ -103,7 +103,7 @@ class Options:
         None,
         metavar="NAME|FILE",
         help="map that renames or drops labels of the tagger: a built-in name or a TOML file, as "
-        "in benchmark_to_ner --labels",
+        "in onoma benchmark --labels",
     )
     threshold: float | None = option(
         None,
@@ -147,7 +147,7 @@ class Options:
         metavar="FILE",
         group=_TEI,
         help="RelaxNG schema; names that would make a file invalid are skipped (default: the "
-        "schema that corpora.tei.schema fetched, if any)",
+        "schema that onoma schema fetched, if any)",
     )
     candidates: Path | None = option(
         None,
@@ -217,7 +217,7 @@ class Options:
         None,
         metavar="LINKER",
         group=_TEI,
-        help="linker of modeling.link train, which adds ids to the names that are found and to "
+        help="linker of onoma link train, which adds ids to the names that are found and to "
         "those of the edition without one",
     )
     reference: str = option(
@@ -248,8 +248,7 @@ class Options:
         without = (self.undo, self.apply, self.dictionary, self.from_, self.link)
         if self.model is None and not any(without):
             yield (
-                "name a run: python -m modeling.predict RUN … (or --dictionary, or --link LINKER, "
-                "without one)"
+                "name a run: onoma predict RUN … (or --dictionary, or --link LINKER, without one)"
             )
         for field in fields(self):
             group = ("tei",) if field.metadata.get("group") == _TEI else _INPUTS

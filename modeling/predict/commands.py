@@ -1,4 +1,4 @@
-"""One function for each input of ``python -m modeling.predict``."""
+"""One function for each input of ``onoma predict``."""
 
 import json
 import logging
@@ -22,7 +22,6 @@ from corpora.ner.sentence_rows import RowMaker
 from corpora.reports import counted
 from corpora.runs.named_files import write_named
 from corpora.system.arguments import Summary, say
-from corpora.system.command_names import as_typed
 from corpora.system.expat_version import warn_of_old_expat
 from corpora.tagging import to_iob2
 from corpora.tei.edition import edition_path, load_edition
@@ -139,7 +138,7 @@ def predict_documents(options: "Options") -> Summary:
     )
     sys.stderr.writelines(f"  {name}: {count:,}\n" for name, count in counters.items())
     sys.stderr.write(f"made  {options.output} ({counted(n, 'document')})\n")
-    sys.stderr.write(as_typed(f"next  python -m corpora.shards show {options.output} --limit 1\n"))
+    sys.stderr.write(f"next  onoma show {options.output} --limit 1\n")
     return Summary({"output": str(options.output), "written": n, "counters": dict(counters)})
 
 
@@ -203,7 +202,7 @@ def format_mentions(document: Document, form: str) -> Iterator[str]:
 def format_tagged(tagged: Iterable[Tagged], form: str) -> Iterator[str]:
     """Format sentences with the tags that were found, as lines.
 
-    ``conll``: ``word tag``; ``json``: lists of pairs, as ``tei_to_ner`` writes them; ``jsonl``: an
+    ``conll``: ``word tag``; ``json``: lists of pairs, as ``onoma tei`` writes them; ``jsonl``: an
     object each, with the probabilities of the spans.
     """
     lines: list[str] = []
@@ -228,7 +227,7 @@ def _values(span: Mention | TokenSpan, probability: float | None, text: str) -> 
 
 
 def _read_sentences(path: Path) -> Iterator[Sentence]:
-    """Read a file in any form that ``benchmark_to_ner`` knows, or a file of words alone.
+    """Read a file in any form that ``onoma benchmark`` knows, or a file of words alone.
 
     Raises ``CorpusError`` for anything that cannot be read; no sentence is left out.
     """

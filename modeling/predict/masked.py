@@ -50,7 +50,7 @@ class Guesser:
 
     @classmethod
     def load(cls, path: Path) -> "Guesser":
-        """Open a run of ``modeling.pretrain``, or a folder of transformers with its heads."""
+        """Open a run of ``onoma pretrain``, or a folder of transformers with its heads."""
         folder = find_model(path)
         model = read_pretrained(folder).build().eval()
         of_words = known_entities(folder, model.config.encoder)

@@ -22,7 +22,6 @@ from corpora.runs.plan import find_inputs
 from corpora.runs.record_errors import reject
 from corpora.system.arguments import Summary
 from corpora.system.cells import one_line
-from corpora.system.command_names import as_typed
 from corpora.system.files import check_new
 from corpora.system.writing import write_text, write_whole
 from corpora.tei.decisions import (
@@ -139,10 +138,8 @@ class TeiWork:
         self.notes.append(
             f"validated against {schema}"
             if schema
-            else as_typed(
-                "not validated: python -m corpora.tei.schema fetches the TEI's own schema (and "
-                "pip install 'onoma[tei]')"
-            )
+            else "not validated: onoma schema fetches the TEI's own schema (and pip install "
+            "'onoma[tei]')"
         )
         if schema:
             expect(schema, self.files.values())

@@ -1,1 +1,1 @@
-"""The command ``python -m modeling.pretrain``, which trains an encoder on examples."""
+"""The command ``onoma pretrain``, which trains an encoder on examples."""

@@ -1,8 +1,8 @@
 r"""Pre-train an encoder on datasets of examples.
 
 Examples:
-  python -m modeling.pretrain neiss_small --examples build/examples --output runs/first
-  python -m modeling.pretrain daluke --examples build/examples --init-from models/bert \
+  onoma pretrain neiss_small --examples build/examples --output runs/first
+  onoma pretrain daluke --examples build/examples --init-from models/bert \
       --set training.micro_batch_size=60 training.precision=bfloat16 --output runs/daluke
   torchrun --nproc-per-node 4 -m modeling.pretrain neiss --examples build/examples --output runs/x
 
@@ -39,7 +39,7 @@ class Options:
     examples: tuple[Path, ...] = option(
         (),
         metavar="DIR",
-        help="datasets made by documents_to_examples; --set data.weights=[0.7,0.3] mixes several "
+        help="datasets made by onoma examples; --set data.weights=[0.7,0.3] mixes several "
         "by weight (default: by size)",
     )
     output: Path = option(
@@ -121,7 +121,7 @@ def _pretrain(options: Options) -> Summary | None:
         display = Display(sys.stderr, max_steps=config.training.max_steps)
         display.is_silent = not world.is_first
         final = pretrain(job, world, display, termination=termination)
-        display.say(f"next python -m modeling.report {job.output}")
+        display.say(f"next onoma report {job.output}")
         if not world.is_first:
             return None
     measured = {str(line["kind"]): line for line in read_metrics(job.output / "metrics.jsonl")}

@@ -1,4 +1,4 @@
-"""Recipes, which are known-good settings: ``--list`` of ``modeling.pretrain`` and ``.finetune``.
+"""Recipes, which are known-good settings: ``--list`` of ``onoma pretrain`` and ``.finetune``.
 
 Each function returns the settings of a run. A recipe with the name of a published system has its
 numbers, and follows the paper where the released code differs. Recipes ``*_small`` are for a

@@ -1,4 +1,4 @@
-"""Recipes for pre-training, listed by ``python -m modeling.pretrain --list``.
+"""Recipes for pre-training, listed by ``onoma pretrain --list``.
 
 There are the settings that we would choose; NEISS; BERT and its descendants; EntityBERT, its
 baselines and its ablations; and ``*_small`` versions for a laptop: 4 layers, 128 wide, minutes.

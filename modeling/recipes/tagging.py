@@ -1,4 +1,4 @@
-"""Recipes for taggers, listed by ``python -m modeling.finetune --list``.
+"""Recipes for taggers, listed by ``onoma finetune --list``.
 
 Each function returns settings. A recipe with the name of a published system has its numbers,
 and follows the paper where the code differs.

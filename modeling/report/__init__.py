@@ -1,1 +1,1 @@
-"""The command ``python -m modeling.report``, which writes pages and tables of runs."""
+"""The command ``onoma report``, which writes pages and tables of runs."""

@@ -1,10 +1,10 @@
 """Draw the logs of pre-training runs on one HTML page, or put scores of taggers into a table.
 
 Examples:
-  python -m modeling.report runs/neiss runs/neiss_abs --output report.html
-  python -m modeling.report runs/* --table heads
-  python -m modeling.report runs/* --table encoders --mean-over dataset --output table.tex
-  python -m modeling.report runs/* --rows head.kind optimizer.lr --columns dataset --value token_f1
+  onoma report runs/neiss runs/neiss_abs --output report.html
+  onoma report runs/* --table heads
+  onoma report runs/* --table encoders --mean-over dataset --output table.tex
+  onoma report runs/* --rows head.kind optimizer.lr --columns dataset --value token_f1
 
 A table has the scores of all evaluations (evaluation.json) below the folders. --table:
   heads      a row for each head and what it looks up (--augment-lexicon), a column for each data
@@ -42,7 +42,7 @@ class Options:
     runs: tuple[Path, ...] = option(
         positional=True,
         metavar="RUN",
-        help="folders of runs of modeling.pretrain, or, for a table, of evaluated runs",
+        help="folders of runs of onoma pretrain, or, for a table, of evaluated runs",
     )
     output: Path | None = option(
         None,

@@ -72,7 +72,7 @@ def find_evaluations(folders: Sequence[Path]) -> tuple[list[Finished], list[Path
     if not found:
         raise CorpusError(
             f"{', '.join(map(str, folders))}: holds no {FILE}. Evaluate something first: "
-            "python -m modeling.evaluate RUN --ner DIR."
+            "onoma evaluate RUN --ner DIR."
         )
     return [_read(path) for path in found.values()], empty
 

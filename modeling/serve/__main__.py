@@ -1,10 +1,10 @@
 """Serve a tagger over HTTP, for programs and for TEI Publisher, OpenRefine, INCEpTION, Recogito.
 
 Examples:
-  python -m modeling.serve runs/sturm
-  python -m modeling.serve runs/sturm --edition sturm --port 8001
-  python -m modeling.serve runs/sturm --register 'register/*.xml'
-  python -m modeling.serve runs/sturm --register build/vocab
+  onoma serve runs/sturm
+  onoma serve runs/sturm --edition sturm --port 8001
+  onoma serve runs/sturm --register 'register/*.xml'
+  onoma serve runs/sturm --register build/vocab
 
 By default, only programs on this machine can send requests. After SIGTERM or Ctrl-C, the service
 answers the pending requests and ends. docs/serving.md says which tool uses which address.
@@ -29,7 +29,7 @@ class Options:
     model: Path = option(
         positional=True,
         metavar="RUN",
-        help="run of modeling.finetune, one of its taggers, or an archive",
+        help="run of onoma finetune, one of its taggers, or an archive",
     )
     name: str = option(
         "",
@@ -58,7 +58,7 @@ class Options:
         None,
         metavar="NAME|FILE",
         help="map that renames or drops labels of the tagger: a built-in name or a TOML file, as "
-        "in benchmark_to_ner --labels",
+        "in onoma benchmark --labels",
     )
     lang: str | None = option(
         None,
@@ -125,14 +125,14 @@ class Options:
         None,
         metavar="MODEL",
         group=_TRAIN,
-        help="with --allow-training: encoder that training starts from, as for modeling.finetune "
+        help="with --allow-training: encoder that training starts from, as for onoma finetune "
         "--model",
     )
     recipe: str = option(
         "crf",
         metavar="NAME",
         group=_TRAIN,
-        help="recipe for training, from modeling.finetune --list (default: crf)",
+        help="recipe for training, from onoma finetune --list (default: crf)",
     )
 
     def __post_init__(self) -> None:

@@ -1,12 +1,12 @@
 """Training for clients: ``POST /train/`` of TEI Publisher, ``POST /train`` of INCEpTION.
 
-``modeling.finetune`` runs in another process, one training at a time. The trained tagger is offered
+``onoma finetune`` runs in another process, one training at a time. The trained tagger is offered
 as a model, under the name that the client gave or that of its project in INCEpTION, after a restart
 of the service as well.
 
 DIR/NAME/1/ner/    the sentences of the first request for that name
-DIR/NAME/1/run/    the run of modeling.finetune
-DIR/NAME/1/log.txt the output of modeling.finetune
+DIR/NAME/1/run/    the run of onoma finetune
+DIR/NAME/1/log.txt the output of onoma finetune
 """
 
 import asyncio

@@ -126,7 +126,7 @@ def unpack(archive: Path, folder: Path) -> None:
     except (zipfile.BadZipFile, EOFError, ValueError, RuntimeError, OSError) as error:
         raise ArchiveError(
             f"{archive}: no archive that can be read ({error}). Name a file that "
-            "python -m modeling.export --archive made."
+            "onoma export --archive made."
         ) from error
 
 

@@ -124,8 +124,8 @@ class Encoder:
     ) -> "Encoder":
         """Open the encoder of a run, a model, a tagger or an archive, without its heads.
 
-        ``path`` is a run of ``modeling.pretrain``, a model of one, or a BERT, RoBERTa or LUKE of
-        transformers; a run of ``modeling.finetune`` (its best tagger is opened) or a tagger; or an
+        ``path`` is a run of ``onoma pretrain``, a model of one, or a BERT, RoBERTa or LUKE of
+        transformers; a run of ``onoma finetune`` (its best tagger is opened) or a tagger; or an
         archive of any of these. Raises ``CorpusError`` if there is none, ``WeightsError`` if it is
         damaged, ``UsageError`` for a device that torch lacks.
 

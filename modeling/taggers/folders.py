@@ -63,7 +63,7 @@ class Base:
 
     @classmethod
     def open(cls, path: Path) -> "Base":
-        """Open a run of ``modeling.pretrain``, a model of one, or a folder of transformers.
+        """Open a run of ``onoma pretrain``, a model of one, or a folder of transformers.
 
         Raises ``CorpusError`` or ``WeightsError`` if there is none that can be read.
         """
@@ -76,7 +76,7 @@ class Base:
 
     @classmethod
     def of_tagger(cls, path: Path) -> "Base":
-        """Open a run of ``modeling.finetune``, a tagger, or an archive of one, as an encoder.
+        """Open a run of ``onoma finetune``, a tagger, or an archive of one, as an encoder.
 
         Raises ``CorpusError`` if there is none.
         """
@@ -118,7 +118,7 @@ def find_model(path: Path) -> Path:
         if (folder / CONFIG).is_file():
             return folder
     raise CorpusError(
-        f"{path}: has no model ({CONFIG}), nor a final/ with one. Name a run of modeling.pretrain "
+        f"{path}: has no model ({CONFIG}), nor a final/ with one. Name a run of onoma pretrain "
         "that is finished, a checkpoint of one, a folder of transformers, or hub:NAME."
     )
 
@@ -157,7 +157,7 @@ def find_taggers(path: Path) -> list[TaggerFolder]:
         if not (tagger.path / TAGGER_FILE).is_file():
             raise CorpusError(
                 f"{tagger.path}: no tagger ({TAGGER_FILE}), though {path / SUMMARY} names it. It "
-                "is being trained again: run the command of modeling.finetune again."
+                "is being trained again: run the command of onoma finetune again."
             )
         read_settings(tagger.path)
     return taggers
@@ -241,11 +241,11 @@ def _read(path: Path) -> Summary:
             "of it."
         )
         raise CorpusError(
-            f"{path}: no tagger ({TAGGER_FILE}), nor a finished run of modeling.finetune "
+            f"{path}: no tagger ({TAGGER_FILE}), nor a finished run of onoma finetune "
             f"({SUMMARY}). Name the --output of one.{f' {advice}' if is_other else ''}"
         ) from None
     except (OSError, ValueError, TypeError) as error:
         raise CorpusError(
-            f"{path / SUMMARY}: not readable ({error}). The command of modeling.finetune writes it "
+            f"{path / SUMMARY}: not readable ({error}). The command of onoma finetune writes it "
             "again."
         ) from error

@@ -75,7 +75,7 @@ class Tagger:
 
     @classmethod
     def load(cls, path: Path | str, *, device: str | torch.device = "cpu") -> "Tagger":
-        """Open a run of ``modeling.finetune`` (its best tagger on dev), a tagger, or an archive.
+        """Open a run of ``onoma finetune`` (its best tagger on dev), a tagger, or an archive.
 
         Raises ``CorpusError`` if there is none, ``WeightsError`` if it is damaged, ``UsageError``
         for a device that torch lacks.

@@ -80,7 +80,7 @@ class Feed:
             what = f"all have the label {labels.pop()}" if labels else "are none"
             log.warning(
                 "The validation pairs %s: their accuracy says nothing. Keep more documents of "
-                "two sentences or more for it: documents_to_examples --validation.",
+                "two sentences or more for it: onoma examples --validation.",
                 what,
             )
 

@@ -208,13 +208,13 @@ def check_examples(config: PretrainConfig, sources: Sources, *, has_validation: 
     if config.training.patience and not has_validation:
         raise ConfigError(
             f"training.patience={config.training.patience} waits for a better validation loss, but "
-            "no example is for validation: make examples with documents_to_examples --validation, "
+            "no example is for validation: make examples with onoma examples --validation, "
             "or --set training.patience=0."
         )
     if config.masking.unit == "entity" and not sources.has_mentions:
         raise ConfigError(
             f"masking.unit=entity masks whole mentions, but no example of {sources.paths[0]} has "
-            "one: make the examples with documents_to_examples --entity-vocab, or --set "
+            "one: make the examples with onoma examples --entity-vocab, or --set "
             "masking.unit=word."
         )
 
@@ -266,7 +266,7 @@ def take_weights(model: PretrainingModel, folder: Path, sources: Sources) -> lis
         if theirs != ours:
             raise CorpusError(
                 f"{folder}: has another vocabulary of subwords than the examples. Make the "
-                f"examples with documents_to_examples --tokenizer {folder}."
+                f"examples with onoma examples --tokenizer {folder}."
             )
     rows = _entity_rows(folder / ENTITIES, sources) if model.config.encoder.n_entities else None
     transferred = list(init_from(model, folder, entity_rows=rows).transferred)

@@ -98,7 +98,7 @@ def shortfall(scores: DevRecord) -> str:
 class Manifest(TypedDict, total=False):
     """``settings.json`` of a run, or ``run.json`` of its model, which adds ``dev`` and ``data``.
 
-    Only runs of ``modeling.finetune`` have ``setting`` and ``fold``.
+    Only runs of ``onoma finetune`` have ``setting`` and ``fold``.
     """
 
     recipe: str

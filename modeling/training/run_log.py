@@ -10,7 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, TextIO
 
-from corpora.system.command_names import as_typed
 from corpora.system.files import open_own
 from corpora.system.parsing import parse_json
 from corpora.system.writing import write_text
@@ -146,7 +145,6 @@ class Display:
 
     def say(self, text: str) -> None:
         """Show a sentence."""
-        text = as_typed(text)
         self._write(f"\r{text}\033[K\n" if self._is_terminal else f"{text}\n")
 
     def _write(self, text: str) -> None:

@@ -360,7 +360,7 @@ class Session(Core):
             raise ConfigError(
                 f"training.patience={self.config.training.patience} waits for a better validation "
                 "loss, but the validation examples have nothing to predict for heads.weights: "
-                "make examples with a larger documents_to_examples --validation, or --set "
+                "make examples with a larger onoma examples --validation, or --set "
                 "training.patience=0."
             )
         loss, progress = evaluation.weighted(self.weights), self.progress

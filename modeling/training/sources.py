@@ -77,13 +77,13 @@ def open_sources(paths: Sequence[Path]) -> Sources:
             if identity[name] != identities[0][name]:
                 raise CorpusError(
                     f"{path}: was made with another {what} than {paths[0]}. Make both with the "
-                    "same: documents_to_examples --tokenizer, --entity-vocab."
+                    "same: onoma examples --tokenizer, --entity-vocab."
                 )
     tokenizer = Tokenizer.open(paths[0])
     if tokenizer.sha256 != identities[0]["tokenizer_sha256"]:
         raise CorpusError(
             f"{paths[0]}: the tokenizer.json beside the examples is not the one they were made "
-            "with. Run documents_to_examples again."
+            "with. Run onoma examples again."
         )
     _check_validation(paths)
     found = identities[0]["n_entities"]
@@ -117,7 +117,7 @@ def _check_validation(paths: Sequence[Path]) -> None:
                 raise CorpusError(
                     f"{path}: {len(both)} of its validation documents ({both[0]}) are training "
                     f"documents of {trained_on}, so that what is evaluated would be known by "
-                    "heart. Make both with the same documents_to_examples --validation and --seed, "
+                    "heart. Make both with the same onoma examples --validation and --seed, "
                     "or one dataset of the documents of both."
                 )
 
@@ -140,7 +140,7 @@ def complete(config: PretrainConfig, sources: Sources) -> PretrainConfig:
     if reads_entities and not sources.n_entities:
         raise ConfigError(
             f"The settings read entities, but {sources.paths[0]} has none. Make the examples with "
-            "documents_to_examples --entity-vocab, or choose a recipe without entities."
+            "onoma examples --entity-vocab, or choose a recipe without entities."
         )
     n_subwords = sources.tokenizer.size
     n_entities = sources.n_entities if reads_entities else 0

@@ -1,10 +1,10 @@
 r"""Review suggested names of an edition in the browser, and write accepted ones into TEI files.
 
 Examples:
-  python -m modeling.workbench --tei 'letters/*.xml' --edition sturm --tagger runs/sturm \
+  onoma workbench --tei 'letters/*.xml' --edition sturm --tagger runs/sturm \
       --output reviewed
-  python -m modeling.workbench --documents build/wiki/documents
-  python -m modeling.workbench --evaluation runs/sturm/evaluation/sturm-test
+  onoma workbench --documents build/wiki/documents
+  onoma workbench --evaluation runs/sturm/evaluation/sturm-test
 
 The second shows a dataset, the third the errors of a tagger; with these, only --port and --no-open
 are possible. Only this machine can open the page, and its address contains a token. Each decision
@@ -43,7 +43,7 @@ class Options:
         None,
         one_of=_INPUT,
         metavar="DIR",
-        help="folder made by modeling.evaluate, whose errors are shown in context",
+        help="folder made by onoma evaluate, whose errors are shown in context",
     )
     edition: str = option(
         "",
@@ -61,16 +61,16 @@ class Options:
     tagger: Path | None = option(
         None,
         metavar="RUN",
-        help="tagger that suggests names: a run of modeling.finetune, or an archive",
+        help="tagger that suggests names: a run of onoma finetune, or an archive",
     )
     schema: Path | None = option(
         None,
         metavar="FILE",
         help="RelaxNG schema; names that would make a saved file invalid are not written, and said "
-        "(default: the schema that corpora.tei.schema fetched, if any)",
+        "(default: the schema that onoma schema fetched, if any)",
     )
     candidates: Path | None = option(
-        None, metavar="TSV", help="list of suggested names, made by modeling.predict --candidates"
+        None, metavar="TSV", help="list of suggested names, made by onoma predict --candidates"
     )
     threshold: float = option(
         0.0,
@@ -83,7 +83,7 @@ class Options:
         "",
         metavar="NAME|FILE",
         help="map that renames or drops labels of --tagger and --ner: a built-in name or a TOML "
-        "file, as in benchmark_to_ner --labels",
+        "file, as in onoma benchmark --labels",
     )
     register: tuple[str, ...] = option(
         (),
@@ -110,13 +110,13 @@ class Options:
     encoder: Path | None = option(
         None,
         metavar="MODEL",
-        help="encoder to train a new tagger from, as for modeling.finetune --model (default: "
+        help="encoder to train a new tagger from, as for onoma finetune --model (default: "
         "train --tagger further)",
     )
     recipe: str = option(
         "",
         metavar="NAME",
-        help="recipe for training on the decisions, from modeling.finetune --list (default: that "
+        help="recipe for training on the decisions, from onoma finetune --list (default: that "
         "of --tagger, or crf)",
     )
     ner: Path | None = option(

@@ -56,7 +56,7 @@ class Source(Protocol):
 
 
 class Vocabulary:
-    """The entities of a dataset of ``documents_to_entity_vocab``."""
+    """The entities of a dataset of ``onoma vocab``."""
 
     def __init__(self, path: Path) -> None:
         self.name = path.name

@@ -156,7 +156,7 @@ def open_documents(path: Path) -> Reader:
 def open_evaluation(path: Path) -> Reader:
     """Open the sentences with an error of an evaluation, each between its neighbours.
 
-    Raises ``UsageError`` for a folder that ``modeling.evaluate`` did not write.
+    Raises ``UsageError`` for a folder that ``onoma evaluate`` did not write.
     """
     runs: dict[str, list[Tagged]] = {}
     try:
@@ -167,7 +167,7 @@ def open_evaluation(path: Path) -> Reader:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(
             f"--evaluation {path}: cannot be read ({error}). Name a folder that "
-            "modeling.evaluate wrote."
+            "onoma evaluate wrote."
         ) from error
     rows = [row for run, tagged in runs.items() for row in _errors_of(run, tagged)]
     return Reader(path.resolve().name, len(rows), lambda: rows)

@@ -1,4 +1,4 @@
-"""One run of ``python -m modeling.workbench``: what it works on, its server, its reading thread."""
+"""One run of ``onoma workbench``: what it works on, its server, its reading thread."""
 
 import getpass
 import logging

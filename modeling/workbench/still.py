@@ -1,7 +1,7 @@
 """The workbench as one HTML file that needs no server.
 
 The file holds the letters and the modules of the page, loads nothing from elsewhere, and exports
-the decisions as a list for ``modeling.predict --apply``.
+the decisions as a list for ``onoma predict --apply``.
 """
 
 import base64

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 class ListedSuggestions:
-    """The suggestions of a list of ``modeling.predict --candidates`` that are found in the text.
+    """The suggestions of a list of ``onoma predict --candidates`` that are found in the text.
 
     Without a list there are no suggestions: a person marks all names.
     """

@@ -88,8 +88,8 @@ def new(options: NewOptions) -> Iterator[str]:
     yield f"made  {folder / FILE}, {folder / 'README.md'}"
     yield f"read  {folder / FILE}: what it does, and what it asks for"
     kind, sources = options.kind, folder / KINDS[options.kind]
-    yield f"next  put your files into {sources}, or: python -m corpora.samples {kind} {sources}"
-    yield f"      python -m onoma.project run {folder}"
+    yield f"next  put your files into {sources}, or: onoma sample {kind} {sources}"
+    yield f"      onoma project run {folder}"
 
 
 def _readme(folder: Path, recipe: Path) -> Iterator[str]:
@@ -256,7 +256,7 @@ _COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status."""
-    options, work = parse_subcommand(_COMMANDS, argv, name="onoma.project", about=__doc__)
+    options, work = parse_subcommand(_COMMANDS, argv, name="project", about=__doc__)
     interrupted = "interrupted. The same command resumes."
     return execute(work, path=options.folder, interrupted=interrupted)
 

@@ -87,11 +87,9 @@ def read_steps(file: Path) -> list[Step]:
     try:
         tables = parse_toml(file.read_text("utf-8"), where=file).get("step", [])
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"{file}: cannot be read ({error}). See python -m onoma.project new."
-        ) from error
+        raise UsageError(f"{file}: cannot be read ({error}). See onoma project new.") from error
     if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
-        raise UsageError(f"{file}: has no [[step]]. See python -m onoma.project new.")
+        raise UsageError(f"{file}: has no [[step]]. See onoma project new.")
     steps: list[Step] = []
     for number, table in enumerate(tables, 1):
         step = _step(table, where=f"{file}: step {number}", folder=file.parent)

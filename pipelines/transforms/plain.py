@@ -57,11 +57,11 @@ class MatchForms(beam.PTransform):
     """Add a mention where a form of a vocabulary stands in a document without a mention.
 
     ``PCollection[Document]`` -> ``PCollection[Document]``. Forms of several words are matched, as
-    they are spelled: what else is a mention, ``augment_mentions`` learns from all documents.
+    they are spelled: what else is a mention, ``onoma augment`` learns from all documents.
     """
 
     vocab: str
-    """The folder of a dataset of ``documents_to_entity_vocab``; each worker opens it once."""
+    """The folder of a dataset of ``onoma vocab``; each worker opens it once."""
     lang: str | None = None
     """The language whose rules for words apply; None: unknown."""
 

@@ -370,7 +370,7 @@ class ReadWikipedia(beam.PTransform):
     """Read the articles of a dump as documents, one by one.
 
     The root of a pipeline -> ``PCollection[Document]``. Entities of links are named as the wikitext
-    names them: only ``wikipedia_to_documents``, which reads the whole dump first, resolves
+    names them: only ``onoma wikipedia``, which reads the whole dump first, resolves
     redirects. Raises ``CorpusError`` where the file is no dump, or ends too early.
     """
 

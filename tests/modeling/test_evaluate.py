@@ -1,4 +1,4 @@
-"""``python -m modeling.evaluate`` on a small language."""
+"""``onoma evaluate`` on a small language."""
 
 import hashlib
 import json

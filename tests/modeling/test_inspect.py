@@ -1,4 +1,4 @@
-"""``python -m modeling.inspect``: pictures of spans and of attention."""
+"""``onoma inspect``: pictures of spans and of attention."""
 
 import re
 import xml.etree.ElementTree as ET

@@ -1,4 +1,4 @@
-"""``python -m modeling.predict`` on text and words, and options that it refuses."""
+"""``onoma predict`` on text and words, and options that it refuses."""
 
 import io
 import json

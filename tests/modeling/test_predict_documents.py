@@ -1,4 +1,4 @@
-"""``python -m modeling.predict`` on datasets of documents."""
+"""``onoma predict`` on datasets of documents."""
 
 import json
 from dataclasses import replace

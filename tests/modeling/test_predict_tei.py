@@ -1,4 +1,4 @@
-"""``python -m modeling.predict`` on TEI, and TEI made of text."""
+"""``onoma predict`` on TEI, and TEI made of text."""
 
 import csv
 import json

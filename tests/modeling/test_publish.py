@@ -1,4 +1,4 @@
-"""``python -m modeling.publish``: a trained model as a version in a store."""
+"""``onoma publish``: a trained model as a version in a store."""
 
 import json
 import shutil

@@ -154,7 +154,7 @@ def test_inspect_prints_the_variances(bases, ner, tmp_path, summary):
 def test_pandas_is_hidden_from_pyarrow_in_processes_that_are_a_command(is_own, monkeypatch):
     calls = []
     monkeypatch.setattr("modeling.command.hide_pandas_from_pyarrow", lambda: calls.append(1))
-    monkeypatch.setattr("corpora.system.command_names.own_process", is_own)
+    monkeypatch.setattr("corpora.system.imports.own_process", is_own)
 
     assert onoma.main(["finetune", "--list"]) == 0
 

@@ -343,7 +343,7 @@ def test_help_has_an_example_and_loads_nothing_heavy():
 
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
 
-    assert "example: python -m corpora.health --train" in done.stdout
+    assert "example: onoma health --train" in done.stdout
     assert "corpora.system.arguments" in done.stderr
     for library in ("numpy", "pyarrow", "icu", "torch"):
         assert f" {library}" not in done.stderr

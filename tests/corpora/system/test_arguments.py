@@ -101,9 +101,9 @@ def test_empty_path_is_refused_because_it_would_be_the_current_folder(capsys):
             ["--nmaes", "p", "--zzz"],
             "--nmaes: no such option (did you mean --names?); --zzz: no su",
         ),
-        (["--n", "x", "--this", "t"], "--n: invalid int value: 'x'. See python -m corpora.example"),
+        (["--n", "x", "--this", "t"], "--n: invalid int value: 'x'. See onoma example"),
         (["--n", "9" * 20, "--this", "t"], f"--n: {'9' * 20}: at most 9223372036854775807. See"),
-        ([], "one of the arguments --this --that is required. See python -m corpora.example --h"),
+        ([], "one of the arguments --this --that is required. See onoma example --h"),
     ],
 )
 def test_what_is_wrong_is_one_line_and_an_unknown_option_comes_before_a_missing_one(
@@ -310,7 +310,7 @@ def test_a_command_needs_no_docstring(capsys):
         make_parser("corpora.example", None).parse_args(["--help"])
 
     assert ended.value.code == 0
-    assert "usage: python -m corpora.example" in capsys.readouterr().out
+    assert "usage: onoma example" in capsys.readouterr().out
 
 
 def test_a_terminal_is_sent_no_control_characters_of_files():

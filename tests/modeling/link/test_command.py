@@ -1,4 +1,4 @@
-"""``python -m modeling.link``, from letters to a linker, to links, to their scores."""
+"""``onoma link``, from letters to a linker, to links, to their scores."""
 
 import json
 import os

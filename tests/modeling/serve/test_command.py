@@ -1,4 +1,4 @@
-"""``python -m modeling.serve`` as a process."""
+"""``onoma serve`` as a process."""
 
 import re
 import signal
