@@ -63,7 +63,7 @@ def documents(tmp_path_factory):
         ("corpora.concordance.__main__", 3, "{documents}"),
         ("corpora.ner.convert", 3, "{documents} --to brat"),
         ("modeling.link.__main__", 5, "train {documents} --max-wrong 0.1"),
-        ("modeling.link.__main__", 6, "evaluate {documents} --folds 2 --replicates 10"),
+        ("modeling.link.__main__", 6, "evaluate {documents} --folds 2"),
     ],
     ids=["concordance", "convert", "link-train", "link-evaluate"],
 )

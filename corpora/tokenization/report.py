@@ -25,8 +25,7 @@ def report(counters: Mapping[str, int], rules: Rules) -> str:
         "unknown characters": f"{unknown}; {counters['characters.unknown_distinct']:,} distinct",
     }
     if counters["words.min_count"] > 1:
-        why = "" if counters["words.min_count"] == rules.min_count else " (`--max-words`)"
-        name = f"distinct words seen less than {counters['words.min_count']:,} times{why}: "
+        name = f"distinct words seen less than {counters['words.min_count']:,} times: "
         name += "not learned from"
         rows[name] = f"{counters['words.rare']:,}"
     lines = ["# Tokenizer", "", "What it makes of the documents that it was learned from.", ""]

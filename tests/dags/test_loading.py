@@ -363,7 +363,7 @@ def test_what_has_come_of_a_dump_that_was_given_up_for_a_newer_one_is_removed(to
 @pytest.mark.parametrize(("name", "version"), [("deleted", "20261207"), ("forgotten", "none")])
 def test_a_current_version_that_has_gone_stops_a_run_and_says_what_to_do(told, name, version):
     assert f"dawiki/current: names no version that is there ({version})" in told[name]
-    assert "corpora.store switch" in told[name]
+    assert "onoma store switch" in told[name]
     assert told[name].endswith("There are: 20261108.")
 
 

@@ -113,7 +113,7 @@ def test_an_old_run_that_is_repeated_does_not_bring_its_version_back(runs):
     sixth, store = runs.corpus.steps[5], runs.corpus.folder / "store"
 
     assert sixth["tasks"]["refresh.plan"] == ["failed", 1]
-    assert "corpora.store switch" in runs.corpus.log
+    assert "onoma store switch" in runs.corpus.log
     assert {current(store / shelf).name for shelf in SHELVES} == {"20270208"}
 
 

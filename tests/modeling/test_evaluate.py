@@ -210,7 +210,7 @@ def test_gold_names_that_the_tagger_has_no_label_for_are_counted(
 @pytest.mark.parametrize("run", ["nothing", "."])
 def test_what_is_no_run_is_an_error(run, ner, tmp_path, capsys):
     assert evaluate(tmp_path / run, ner) == 1
-    assert "modeling.finetune" in capsys.readouterr().err
+    assert "onoma finetune" in capsys.readouterr().err
 
 
 def small(finetune, run, ner, bases, recipe="softmax_small", *, size=20, **options):

@@ -364,8 +364,9 @@ def test_options_that_make_no_sense_are_refused(tmp_path, capsys, option, messag
 
 
 @pytest.mark.realdata
-def test_real_german_words_are_mostly_whole(realdata, tmp_path):
+def test_real_german_words_are_mostly_whole(realdata, tmp_path, monkeypatch):
     """With 8000 subwords, half of the words of a text are one subword, none is unknown."""
+    monkeypatch.setattr(learning, "COVERAGE", 1.0)
     text = (realdata("wiki-text-de") / "wiki_00").read_text("utf-8")
     dataset = write_dataset(tmp_path / "documents", documents(text.split("</doc>")))
 

@@ -107,7 +107,7 @@ def test_an_empty_output_is_no_current_folder(tmp_path, monkeypatch, capsys):
     (tmp_path / "a.txt").write_text("Ein Satz.")
 
     with pytest.raises(SystemExit, match="2"):
-        main("pipelines.text_to_documents", ["--input", "a.txt", "--output", ""])
+        main("pipelines.text_to_documents", "text", ["--input", "a.txt", "--output", ""])
 
     assert "--output: is empty (is a variable not set?). See" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]

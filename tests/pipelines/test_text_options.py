@@ -178,4 +178,4 @@ def test_the_next_steps_can_be_pasted_whatever_the_name_of_the_folder(tmp_path, 
 def test_the_next_step_is_named(tmp_path, capsys):
     run(tmp_path / "out", input=SAMPLES / "brief.txt")
 
-    assert "pipelines.documents_to_tokenizer" in capsys.readouterr().out
+    assert "onoma tokenizer" in capsys.readouterr().out

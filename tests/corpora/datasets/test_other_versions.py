@@ -6,6 +6,7 @@ from importlib import import_module
 import pyarrow as pa
 import pytest
 
+import onoma
 from corpora.concordance.__main__ import main as concordance
 from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
@@ -22,9 +23,13 @@ from tests.corpora.diff.two_versions import document, write_documents, write_row
 @pytest.mark.parametrize(
     ("schema", "version", "says"),
     [
-        ("ner", 1, "ner version 1, but this code has version 2. Run again: benchmark_to_ner."),
+        (
+            "ner",
+            1,
+            "ner version 1, but this code has version 2. Run again: onoma tei, onoma benchmark.",
+        ),
         ("ner", 99, "ner version 99, but this code has version 2. Update Onoma."),
-        ("pieces", 1, "no such schema. Run benchmark_to_ner again, or update Onoma."),
+        ("pieces", 1, "no such schema. Update Onoma."),
     ],
 )
 def test_data_of_another_version_says_what_to_run(tmp_path, schema, version, says):
@@ -41,9 +46,10 @@ def test_what_is_named_for_data_of_an_earlier_version_makes_it():
     changed = [schema for schema in SCHEMAS.values() if schema.version > 1]
 
     assert {schema.name for schema in changed} == {"documents", "reuse", "entities", "ner"}
+    modules = {f"onoma {command.name}": command.module for command in onoma.commands()}
     for schema in changed:
         for name in schema.made_by.split(", "):
-            assert schema.name in import_module(f"pipelines.{name}").DATASETS.values()
+            assert schema.name in import_module(modules[name]).DATASETS.values()
 
 
 @pytest.fixture

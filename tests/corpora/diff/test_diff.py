@@ -175,7 +175,7 @@ def test_datasets_of_different_schemas_are_refused(tmp_path):
     write_documents(tmp_path / "old", [document(1)])
     write_rows(tmp_path / "new", "entities", [entity(0, "w:A")])
 
-    with pytest.raises(ShardSchemaError, match=r"not 'documents'\. Name a dataset of .*tei_to_ner"):
+    with pytest.raises(ShardSchemaError, match=r"not 'documents'\. Name a dataset of .*onoma tei"):
         compare_all(tmp_path / "old", tmp_path / "new")
 
 

@@ -124,5 +124,5 @@ def test_a_damaged_line_of_a_written_register_is_named(tmp_path, line):
         b'{"id": "P.1", "kind": "person", "name": "A"}\n' + line + b"\n"
     )
 
-    with pytest.raises(CorpusError, match=r"r\.jsonl:2: .* Run pipelines\.tei_to_ner again\."):
+    with pytest.raises(CorpusError, match=r"r\.jsonl:2: .* Run onoma tei again\."):
         load_register(tmp_path / "r.jsonl")

@@ -101,7 +101,7 @@ def test_nothing_is_replaced(put, tmp_path):
 def test_a_bucket_is_refused(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
-    with pytest.raises(UsageError, match=r"s3://bucket/mine: .* corpora.store publish"):
+    with pytest.raises(UsageError, match=r"s3://bucket/mine: .* onoma store publish"):
         onoma.write_dataset(documents(1), "s3://bucket/mine")
 
     assert not list(tmp_path.iterdir())

@@ -65,6 +65,6 @@ def test_once_loaded_sigterm_ends_a_command_as_any_process_or_in_order():
         signal.raise_signal(signal.SIGTERM)
 
     end_quietly_while_loading(is_command=True)
-    make_parser("corpora.shards", None).parse_args([])
+    make_parser("", None).parse_args([])
 
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

@@ -111,7 +111,7 @@ def test_earlier_run_whose_list_of_files_is_damaged_is_an_error(content, earlier
 
     assert run(WIKI, tmp_path / "new", "--reuse", tmp_path / "old") == 2
 
-    assert "no complete run of wikipedia_to_documents is there" in capsys.readouterr().err
+    assert "no complete run of onoma wikipedia is there" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["documents/shard-00001.arrow", "reuse/shard-00001.arrow"])
