@@ -3,7 +3,7 @@ r"""Download a dump of a wiki: the files of the newest complete run, with checke
     onoma download dawiki --output dumps --contact you@example.org
     onoma download dewiki --output dumps --contact you@example.org \
         --date 20261101 --mirror https://ftp.acc.umu.se/mirror/wikimedia.org/dumps
-    python -m corpora.wikipedia.download dawiki --html --output dumps --contact you@example.org
+    onoma download dawiki --html --output dumps --contact you@example.org
 
 A download that breaks off or is killed is resumed by the same command. A file gets its name when
 its size and SHA-1 are those of the run. ``WIKI-DATE.lock.json``, written last, lists the files with
