@@ -296,7 +296,8 @@ def test_help_loads_nothing_heavy(module, helped):
 
     assert not status
     assert not heavy & {*loaded}
-    assert module.partition(".")[0] in (helped / f"{module}.help").read_text("utf-8")
+    begin = "python -m" if module == "pipelines" else "usage: onoma"
+    assert (helped / f"{module}.help").read_text("utf-8").startswith(begin)
 
 
 @pytest.mark.parametrize(

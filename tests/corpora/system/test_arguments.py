@@ -48,7 +48,7 @@ class Options:
 
 
 def read(*argv):
-    return parse(Options, ["x", *argv], name="corpora.example", about="What.\n\nexample")
+    return parse(Options, ["x", *argv], name="example", about="What.\n\nexample")
 
 
 def test_types_say_how_options_are_read():
@@ -77,7 +77,7 @@ def test_option_with_one_value_is_given_once(option, capsys):
 
 
 def test_flag_may_be_given_twice_and_a_parser_may_be_used_twice():
-    parser = make_parser("corpora.example", "What.")
+    parser = make_parser("example", "What.")
     add_options(parser, Options)
     argv = ["x", "--is-dry", "--is-dry", "--names", "p", "--this", "t"]
 
@@ -89,7 +89,7 @@ def test_flag_may_be_given_twice_and_a_parser_may_be_used_twice():
 
 def test_empty_path_is_refused_because_it_would_be_the_current_folder(capsys):
     with pytest.raises(SystemExit, match="2"):
-        parse(Options, ["", "--this", "t"], name="corpora.example", about="What.")
+        parse(Options, ["", "--this", "t"], name="example", about="What.")
 
     assert "source: is empty (is a variable not set?). See" in capsys.readouterr().err
 
@@ -173,7 +173,7 @@ def test_copy_of_an_input_that_ends_early_is_a_message(error, status, message, m
     monkeypatch.setattr("corpora.system.staging.stage", stage)
 
     with pytest.raises(SystemExit, match=str(status)):
-        parse(Options, ["s3://x/y", "--that", "t"], name="corpora.example", about="What.")
+        parse(Options, ["s3://x/y", "--that", "t"], name="example", about="What.")
     assert capsys.readouterr().err.startswith(message)
 
 
@@ -290,7 +290,7 @@ SUBCOMMANDS = {
 def test_subcommand_has_options_and_work_of_its_own():
     argv = ["count", "x", "--n", "3", "--this", "t"]
 
-    options, work = parse_subcommand(SUBCOMMANDS, argv, name="corpora.example", about="What.")
+    options, work = parse_subcommand(SUBCOMMANDS, argv, name="example", about="What.")
 
     assert options == Options(source=Path("x"), n=3, this="t")
     assert list(work()) == ["x 3"]
@@ -299,7 +299,7 @@ def test_subcommand_has_options_and_work_of_its_own():
 def test_number_of_a_subcommand_out_of_its_bounds_is_refused():
     argv = ["list", "x", "--n", "0", "--this", "t"]
 
-    _, work = parse_subcommand(SUBCOMMANDS, argv, name="corpora.example", about="What.")
+    _, work = parse_subcommand(SUBCOMMANDS, argv, name="example", about="What.")
 
     with pytest.raises(UsageError, match="--n 0: must be at least 1"):
         list(work())
@@ -307,7 +307,7 @@ def test_number_of_a_subcommand_out_of_its_bounds_is_refused():
 
 def test_a_command_needs_no_docstring(capsys):
     with pytest.raises(SystemExit) as ended:
-        make_parser("corpora.example", None).parse_args(["--help"])
+        make_parser("example", None).parse_args(["--help"])
 
     assert ended.value.code == 0
     assert "usage: onoma example" in capsys.readouterr().out
