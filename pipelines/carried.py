@@ -10,7 +10,7 @@ from pathlib import Path
 import corpora
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.work_directory import WorkDirectory
-from corpora.system.buckets import Bucket
+from corpora.system.buckets import Bucket, is_url
 from corpora.system.staging import url_of
 from corpora.system.writing import appearing
 
@@ -37,6 +37,8 @@ class Carrier:
     def carried(self, file: InputFile) -> InputFile:
         """Return the file with the path under which workers find it; copy it if necessary."""
         bucket = self._work.bucket
+        if is_url(file.path):  # workers fetch it themselves
+            return file
         if not (self._is_elsewhere if bucket else _is_installed(file.path)):
             return file
         if file.path not in self._copies:

@@ -6,10 +6,13 @@ from functools import partial
 from pathlib import Path
 
 from corpora.runs.build import Build
-from corpora.runs.plan import Unit
+from corpora.runs.plan import InputFile, Unit, make_units, version_of_code
+from corpora.runs.receipts import read_receipt
 from corpora.runs.work_directory import MERGED
+from corpora.system.files import take_away
 from pipelines.carried import Carrier
-from pipelines.graph import Job, Phase, Run, needed
+from pipelines.failures import failure_of
+from pipelines.graph import HASHES, Job, Phase, Run, needed
 from pipelines.options import CommonOptions
 
 Carry = Callable[..., object]
@@ -26,7 +29,8 @@ def jobs_of(phases: Sequence[Phase], build: Build, *, is_elsewhere: bool = False
         stage = stages.get(phase.stage)
         pending = build.pending(stage)
         if pending:
-            jobs.append((phase.graph, [carry(unit) for unit in pending]))
+            marked = (build.plan.marked(unit, phase.stage) for unit in pending)
+            jobs.append((phase.graph, list(map(carry, marked))))
         if stage is None or phase.merge is None:
             continue
         if pending:
@@ -46,6 +50,29 @@ def describe(build: Build, *, code: str, carry: Carry | None = None) -> Run:
     if carry is None or bucket is None or not code:
         return run
     return replace(run, settings=carry(run.settings, bucket / "carried"))
+
+
+def hash_on_beam(
+    files: Sequence[InputFile], build: Build, options: CommonOptions
+) -> dict[InputFile, str]:
+    """Hash files by the workers of a runner; raises as ``InputFile.hashed``."""
+    from pipelines.on_beam import run_jobs
+
+    units = [replace(u, hashes=tuple(f.name for f in u.inputs)) for u in make_units(files)]
+    folder = build.receipts / HASHES
+    folder.mkdir(exist_ok=True)
+    try:
+        job = (lambda units, _, run: run.hash_inputs(units)), units
+        run_jobs([job], options, describe(build, code=version_of_code()))
+        taken = {}
+        for unit in units:
+            if receipt := read_receipt(build.work.place_of_receipt(HASHES, unit.number)):
+                taken |= receipt.inputs
+    except Exception as error:
+        raise failure_of(error) or error from error
+    finally:
+        take_away(folder)
+    return {file: file.sha256 or taken[file.name] for file in files}
 
 
 def do_jobs(jobs: Sequence[Job], options: CommonOptions, run: Run, *, log: Path) -> None:

@@ -28,6 +28,8 @@ the units that are done.
 
 Any: each takes the settings of its own pipeline.
 """
+HASHES = "hashes"
+"""The name of a stage that no plan has: of units that take only the hashes of their inputs."""
 Job = tuple[Graph, Sequence[Unit]]
 """A graph, and the units that it is run on."""
 
@@ -103,6 +105,10 @@ class Run:
             units = units | step
         return units
 
+    def hash_inputs(self, units: PCollection) -> PCollection:
+        """Take the hashes of the inputs of units, which stand in their receipts."""
+        return self.merge(units, stage=HASHES)
+
     def _write(self, stage: str, datasets: Mapping[str, str]) -> "WriteShards":
         from pipelines.transforms.shards import WriteShards
 
@@ -111,7 +117,7 @@ class Run:
             fingerprint=self.fingerprint,
             datasets=datasets,
             stage=stage,
-            is_alone=self.n_units[stage] == 1,
+            is_alone=self.n_units.get(stage) == 1,
             code=self.code,
             forgotten=() if stage else self.forgotten,
         )

@@ -9,8 +9,8 @@ Examples:
 
 import glob
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from math import inf
@@ -24,8 +24,8 @@ from corpora.runs.plan import (
     Stage,
     Unit,
     describe_file,
-    describe_files,
     find_inputs,
+    list_files,
     make_units,
     unit_for_each,
     units_without_input,
@@ -42,8 +42,11 @@ if TYPE_CHECKING:
 DATASETS = {"": "documents"}
 READ = {"pages": "pages", "paragraphs": "news_paragraphs", "revisits": "news_revisits"}
 CLEANED = {"articles": "pages", "signatures": "news_signatures"}
-RANGE_BYTES = 4 << 20
-"""The size of the part of an archive that is one unit, in bytes on disk."""
+CUT = {"ranges": "news_ranges"}
+UNITS = 10_000
+"""The number of units that a large input is cut into, unless their ranges would be too large."""
+RANGE_BYTES = (4 << 20, 64 << 20)
+"""The least and the largest size of the part of an archive that is one unit, in bytes on disk."""
 MAX_PAGE_BYTES = 10_000_000
 """The size of the largest page that is not rejected."""
 
@@ -133,16 +136,16 @@ class Options(CommonOptions):
 
 
 def plan(options: Options) -> Plan:
-    """Crawl if requested; find and cut archives, or find pages; find earlier datasets."""
+    """Crawl if requested; list archives or pages; find earlier datasets."""
     from corpora.news.reading import check_installed
 
     _check(options)
     extractor = check_installed(options.extractor)
     auxiliary: dict[str, InputFile] = {}
     if options.html:
-        units, auxiliary = _page_units(options)
+        cut, (units, auxiliary) = (), _page_units(options)
     else:
-        units = list(_archive_units(archives_of(options), options))
+        cut, units = _archive_units(archives_of(options), options)
     shards = tuple(_earlier_shards(options.previous))
     plain = units_without_input(len(units))
     thresholds = asdict(_thresholds(options))
@@ -162,7 +165,8 @@ def plan(options: Options) -> Plan:
         units=plain,
         auxiliary=auxiliary,
         stages=(
-            Stage("read", tuple(units), READ),
+            *((Stage("cut", cut, CUT),) if cut else ()),
+            Stage("read", units, READ),
             # The single units of ``count`` and ``compare`` read what all earlier units wrote.
             Stage("count", (Unit(0),), {"boilerplate": "news_boilerplate"}),
             Stage("clean", plain, CLEANED),
@@ -224,33 +228,54 @@ def _say(line: str) -> None:
     sys.stderr.write(f"{line}\n")
 
 
-def _archive_units(patterns: Sequence[str], options: Options) -> Iterator[Unit]:
-    """Cut archives into ranges; ``--limit`` counts records."""
-    from corpora.warc.archives import cut
+def _archive_units(
+    patterns: Sequence[str], options: Options
+) -> tuple[tuple[Unit, ...], tuple[Unit, ...]]:
+    """Plan the ranges of archives by their sizes; return the units that cut, and that read.
 
-    number, left = 0, options.limit
-    found = find_inputs(patterns, exclude=options.exclude, option="warc")
-    for file in describe_files(found):
-        for start, end, n_records in cut(file.check(), range_bytes=RANGE_BYTES):
-            part = {"start": start, "end": end}
-            if left is not None:
-                part["limit"] = min(left, n_records)
-                left -= part["limit"]
-            yield Unit(number, (file,), part=part)
-            number += 1
-            if left == 0:
-                return
+    A range has the records that begin in it: where, the stage ``cut`` finds out for archives of
+    several ranges.
+    """
+    files = list_files(find_inputs(patterns, exclude=options.exclude, option="warc"))
+    range_bytes = sum(file.size for file in files) // UNITS
+    range_bytes = min(max(range_bytes, RANGE_BYTES[0]), RANGE_BYTES[1])
+    cut, read = [], []
+    for file in files:
+        n_ranges = max(1, -(-file.size // range_bytes))
+        parts = [{"cut": len(cut), "range": number} for number in range(n_ranges)]
+        if n_ranges > 1:
+            cut.append(Unit(len(cut), (file,), part={"range_bytes": range_bytes}))
+        read += [(file, part if n_ranges > 1 else {}) for part in parts]
+    units = [Unit(number, (file,), part=part) for number, (file, part) in enumerate(read)]
+    if options.limit is not None:
+        units = list(_limited(units, options.limit, range_bytes=range_bytes))
+    return tuple(cut), tuple(units)
 
 
-def _page_units(options: Options) -> tuple[list[Unit], dict[str, InputFile]]:
+def _limited(units: Iterable[Unit], limit: int, *, range_bytes: int) -> Iterator[Unit]:
+    """Yield the units of the first ``limit`` records, which are counted here."""
+    from corpora.warc.archives import ranges_of
+
+    counts: Iterator[int] = iter(())
+    for unit in units:
+        if not unit.part.get("range"):
+            counts = (n for _, _, n in ranges_of(unit.inputs[0].check(), range_bytes=range_bytes))
+        n_records = min(limit, next(counts, 0))
+        limit -= n_records
+        yield replace(unit, part=unit.part | {"limit": n_records})
+        if not limit:
+            return
+
+
+def _page_units(options: Options) -> tuple[tuple[Unit, ...], dict[str, InputFile]]:
     """Pack saved pages into units, each with its rows of the table."""
     from corpora.news.url_table import read_url_table
 
     found = find_inputs(options.html, exclude=options.exclude, option="html")
-    files = describe_files(found)[: options.limit]
+    files = list_files(found)[: options.limit]
     rows = read_url_table(options.urls, [file.name for file in files]) if options.urls else {}
     auxiliary = {"urls": describe_file("urls", options.urls)} if options.urls else {}
-    return list(make_units(files, settings=rows)), auxiliary
+    return make_units(files, settings=rows), auxiliary
 
 
 def _earlier_shards(previous: Sequence[str]) -> Sequence[InputFile]:
@@ -271,6 +296,13 @@ def _thresholds(options: Options) -> "Thresholds":
     )
 
 
+def cut(units: PCollection, _: Options, run: Run) -> PCollection:
+    """Find the first record of each range of an archive."""
+    from pipelines.transforms.news import CutArchives
+
+    return units | CutArchives() | run.write_shards("cut")
+
+
 def read(units: PCollection, options: Options, run: Run) -> PCollection:
     """Read pages, extract their articles, and filter them."""
     from pipelines.transforms.news import (
@@ -281,10 +313,13 @@ def read(units: PCollection, options: Options, run: Run) -> PCollection:
         ReadWebArchives,
     )
 
-    reader = ReadSavedPages if options.html else ReadWebArchives
     return (
         units
-        | reader(max_page_bytes=MAX_PAGE_BYTES)
+        | (
+            ReadSavedPages(max_page_bytes=MAX_PAGE_BYTES)
+            if options.html
+            else ReadWebArchives(folder=run.folder, max_page_bytes=MAX_PAGE_BYTES)
+        )
         | NoteRevisits()
         | ExtractArticles(extractor=options.extractor)
         | FilterArticles(thresholds=_thresholds(options), license=options.license)
@@ -352,6 +387,7 @@ def finish(units: PCollection, _: Options, run: Run) -> PCollection:
 
 
 PHASES = (
+    Phase(cut, "cut"),
     Phase(read, "read"),
     Phase(count, "count"),
     Phase(clean, "clean"),

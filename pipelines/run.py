@@ -36,14 +36,16 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from corpora.errors import CorpusError, TooManyRejectsError
-from corpora.runs.plan import Plan, version_of_code
+from corpora.runs.plan import InputFile, Plan, version_of_code
 from corpora.runs.record_errors import INTERNAL_ERROR
 from corpora.system import imports
 from corpora.system.arguments import fail, paint, prepare_streams
 from corpora.system.copies import with_addresses
 from corpora.system.extras import reason_of
+from corpora.system.files import sha256_of
 from corpora.system.imports import hide_pandas_from_pyarrow
 from corpora.system.interrupts import TERMINATED, Terminated, terminable
+from corpora.system.threads import N_THREADS, map_in_order
 from pipelines.failures import WorkerDiedError, explain, failure_of
 from pipelines.graph import Phase
 from pipelines.options import CommonOptions, parse_options
@@ -157,6 +159,8 @@ def _run(
 
     start = time.monotonic()
     with hold(options.output, partial(_plan, pipeline, options), remote=remote) as build:
+        if files := build.unconfirmed():
+            build.confirm(_hashes_now(files, build, options))
         is_complete = build.is_published()
         if is_complete:
             said = [f"{options.output}: already complete; nothing to do."]
@@ -168,7 +172,7 @@ def _run(
         log = build.folder / "workers.log"
     seconds = time.monotonic() - start
     if options.json:
-        found = _as_data(build.plan, account, counters, seconds=seconds)
+        found = _as_data(build, account, counters, seconds=seconds)
         about = {"output": str(options.output), "was_complete": is_complete, **found}
         return [json.dumps(about, ensure_ascii=False)]
     said += _summary(build.plan, account, counters, seconds=seconds, output=options.output)
@@ -178,8 +182,23 @@ def _run(
     return said + list(pipeline.next_steps(options))
 
 
+def _hashes_now(
+    files: Sequence[InputFile], build: "Build", options: CommonOptions
+) -> dict[InputFile, str]:
+    """Hash inputs that earlier work is of: with ``--runner`` by all its workers."""
+    if options.has_runner and not build.remote:
+        from pipelines.engine import hash_on_beam
+
+        return hash_on_beam(files, build, options)
+    n_threads = max(N_THREADS, options.workers)
+    hashes = map_in_order(lambda file: sha256_of(file.check()), files, n_threads=n_threads)
+    return dict(zip(files, hashes, strict=True))
+
+
 def _plan(pipeline: Pipeline, options: CommonOptions) -> Plan:
     plan = pipeline.plan(options)
+    if options.bucket:  # others may write there at once, with other inputs of the same names
+        plan = plan.hashed()
     if options.forgotten is None:
         return plan
     from corpora.datasets.forgetting import read_hashes
@@ -271,13 +290,14 @@ def _reasons(counts: Mapping[str, int]) -> str:
 
 
 def _as_data(
-    plan: Plan, account: "Accounting", counters: Mapping[str, int], *, seconds: float
+    build: "Build", account: "Accounting", counters: Mapping[str, int], *, seconds: float
 ) -> dict[str, object]:
     """Build the summary for programs: the numbers of the printed one, and all counters."""
+    inputs = build.plan.inputs
     return {
-        "fingerprint": plan.fingerprint,
-        "inputs": len(plan.inputs),
-        "bytes": sum(file.size for file in plan.inputs),
+        "fingerprint": build.published_fingerprint,
+        "inputs": len(inputs),
+        "bytes": sum(file.size for file in inputs),
         "seconds": round(seconds, 3),
         **account.to_json(),
         "counters": dict(counters),

@@ -215,6 +215,7 @@ _LEXICON_STAGES = {
 # Stages of onoma news; an article is named by the `unit` of its shard and its `row` in it.
 # What one unit looks for in `news_boilerplate` and `news_duplicates` is one batch, by `unit`.
 _NEWS_STAGES = {
+    "news_ranges": _columns(start=pa.int64(), end=pa.int64()),
     "news_paragraphs": _columns(paragraph=_UINT64, title=_UINT64),
     "news_revisits": _columns(id=_STRING, url=_STRING, digest=_STRING, refers_to=_STRING),
     "news_boilerplate": _columns(unit=_INT32, paragraph=_UINT64),

@@ -14,7 +14,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from operator import eq
 from pathlib import Path
@@ -31,13 +31,12 @@ from corpora.runs.journal import (
     read_run,
     sealed,
 )
-from corpora.runs.plan import Plan, Stage, Unit
+from corpora.runs.plan import InputFile, Plan, Stage, Unit, fingerprint_of
 from corpora.runs.receipts import Accounting, Receipt, Totals, read_receipt, sorted_counts
 from corpora.runs.record_errors import INTERNAL_ERROR
 from corpora.runs.work_directory import COUNTS, MERGED, WorkDirectory
 from corpora.system.files import inside, is_plain, locked, refuse_links, sha256_of, take_away
-from corpora.system.parsing import read_json
-from corpora.system.staging import url_of
+from corpora.system.parsing import JsonObject, read_json
 from corpora.system.threads import map_in_order
 from corpora.system.writing import is_temporary, sync_file, sync_folder, write_json, write_text
 
@@ -65,6 +64,7 @@ class Build:
         self.side = self.folder / "side"
         self.work = WorkDirectory(self.address)
         self._right: dict[tuple[str, Shard], Path] = {}  # shards whose hash was checked in this run
+        self._confirmed: dict[InputFile, bool] = {}  # inputs with the hash of a receipt, or another
 
     @property
     def address(self) -> str:
@@ -80,7 +80,7 @@ class Build:
         """
         ours = {os.path.realpath(self.output / name) for name in published_files(self.output)}
         for file in (*self.plan.inputs, *self.plan.auxiliary.values()):
-            is_remote = self.remote is not None and self.remote.holds(url_of(file.path))
+            is_remote = self.remote is not None and self.remote.holds(file.address)
             if is_remote or os.path.realpath(file.path) in ours:
                 raise UsageError(
                     f"{file.path}: is an output of an earlier run, which this run would replace. "
@@ -94,7 +94,7 @@ class Build:
         ``CorpusError`` where a file that no run made is in the way.
         """
         self._check_foreign(self._names_to_come())
-        published = str(read_run(self.output).get("fingerprint"))[:16]
+        published = str(read_run(self.output).get("plan"))[:16]
         for other in self._builds():
             if other.name not in (self.folder.name, published):
                 shutil.rmtree(other)
@@ -147,6 +147,52 @@ class Build:
                     f"{path}: was not made by a run. Move it away, or choose another --output."
                 )
 
+    def unconfirmed(self) -> list[InputFile]:
+        """List the inputs that must be hashed before anything that was made of them is used.
+
+        The version of an object in a bucket is in the fingerprint of the plan.
+        """
+        hashes, is_published = self._hashes_before, self._has_same_plan()
+        if not (is_published or any(self.receipts.rglob("*.json"))):
+            return []
+        return [
+            file
+            for file in self.plan.inputs
+            if not (file.is_hashed or file.version) and (file.sha256 or file.name in hashes)
+        ]
+
+    @cached_property
+    def _hashes_before(self) -> dict[str, str]:
+        """The hashes of the inputs as earlier runs of this plan have taken them."""
+        hashes: dict[str, str] = {}
+        if self._has_same_plan():
+            with suppress(CorpusError, KeyError, TypeError):  # a damaged dataset.json is made again
+                about = read_description(self.output / next(iter(self.plan.datasets)))
+                hashes = {file["name"]: file["sha256"] for file in about["plan"]["inputs"]}
+        for path in self.receipts.rglob("*.json"):
+            if receipt := read_receipt(path):
+                hashes |= receipt.inputs
+        return hashes
+
+    def _has_same_plan(self) -> bool:
+        return read_run(self.output).get("plan") == self.plan.fingerprint
+
+    def confirm(self, hashes: Mapping[InputFile, str]) -> None:
+        """Compare the hashes of the ``unconfirmed`` inputs; forget what was made of other bytes.
+
+        Raises ``DamagedDatasetError`` for a shard with other bytes than its dataset says.
+        """
+        for file, sha256 in hashes.items():
+            if file.sha256 not in ("", sha256):
+                raise file.damaged()
+            self._confirmed[file] = sha256 == (file.sha256 or self._hashes_before[file.name])
+        if not all(self._confirmed.values()):
+            for path in self.receipts.rglob("*.json"):
+                path.unlink()
+
+    def _is_as_before(self, file: InputFile) -> bool:
+        return file.is_hashed or bool(file.version) or self._confirmed.get(file, False)
+
     def staging(self, dataset: str) -> Path:
         """Return the folder of a dataset's shards until they are published."""
         return self.folder / "shards" / dataset
@@ -167,6 +213,7 @@ class Build:
             and all(shard.name == unit.shard_name for shard in receipt.shards.values())
             and all(self._where(name, shard) for name, shard in receipt.shards.items())
             and self._has_tables(receipt)
+            and all(map(self._is_as_before, unit.inputs))
         )
 
     def _where(self, dataset: str, shard: Shard) -> Path | None:
@@ -198,12 +245,18 @@ class Build:
         datasets = {(Path(name) / "dataset.json").as_posix() for name in self.plan.datasets}
         try:
             return (
-                run.get("fingerprint") == self.plan.fingerprint
+                self._has_same_plan()
+                and all(map(self._is_as_before, self.plan.inputs))
                 and datasets <= files.keys()
                 and all(map(eq, map_in_order(sha256_of, paths), files.values()))
             )
         except OSError:
             return False
+
+    @property
+    def published_fingerprint(self) -> str:
+        """The fingerprint in ``run.json``."""
+        return read_run(self.output)["fingerprint"]
 
     def published_account(self) -> tuple[Accounting, dict[str, int]]:
         """Read accounting and counters from the published files."""
@@ -256,6 +309,16 @@ class Build:
             is_plain(name) and _has_hash(self.work.tables / name, sha256)
             for name, sha256 in receipt.tables.items()
         )
+
+    @cached_property
+    def _description(self) -> JsonObject:
+        """The description of the plan, with the hashes of all inputs."""
+        return self.plan.describe(self._totals.inputs)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The fingerprint of what is published, when all units are done: with all hashes."""
+        return fingerprint_of(self._description)
 
     @property
     def accounting(self) -> Accounting:
@@ -364,7 +427,11 @@ class Build:
             path.rename(self.output / path.name)
             files[path.name] = sha256_of(self.output / path.name)
         sync_folder(self.output)
-        run: RunRecord = {"pipeline": self.plan.pipeline, "fingerprint": self.plan.fingerprint}
+        run: RunRecord = {
+            "pipeline": self.plan.pipeline,
+            "fingerprint": self.fingerprint,
+            "plan": self.plan.fingerprint,
+        }
         if self.reused:
             run["reused"] = self.reused
         write_json(self.output / "run.json", sealed({**run, "files": files}))
@@ -394,7 +461,7 @@ class Build:
         return {
             "schema": schema.name,
             "version": schema.version,
-            "plan": {"fingerprint": self.plan.fingerprint, **self.plan.description},
+            "plan": {"fingerprint": self.fingerprint, **self._description},
             "shards": [shard.to_json() for shard in self._shards(dataset)],
             "accounting": self.accounting.to_json(),
             "counters": {name: n for name, n in self.counters.items() if "/" not in name},

@@ -1,16 +1,17 @@
 """Datasets as inputs of a pipeline: from patterns to folders, and from these to shards."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from glob import glob
 from pathlib import Path
 
 from corpora.datasets.repeated_ids import find_shared
 from corpora.datasets.shards import open_dataset
-from corpora.errors import DamagedDatasetError, UsageError
-from corpora.runs.plan import InputFile, describe_file, describe_files, name_relative, without
+from corpora.errors import UsageError
+from corpora.runs.plan import InputFile, describe_file, list_file, name_relative, without
 from corpora.system.buckets import is_url
 from corpora.system.staging import find, stage, url_of
+from corpora.system.threads import map_in_order
 
 
 def find_shards(
@@ -24,26 +25,28 @@ def find_shards(
 
     A pattern matches a dataset, or a folder with a dataset inside that is named like the schema.
     ``option`` is what messages put before a pattern; empty if its place on the command line says
-    what it is. Raises ``UsageError`` where a pattern matches nothing, ``CorpusError`` where a match
-    is no dataset of that schema or a shard has other bytes than were written.
+    what it is. The hashes are those that the datasets say: who reads a shard checks them
+    (``InputFile.hashed``). Raises ``UsageError`` where a pattern matches nothing, ``CorpusError``
+    where a match is no dataset of that schema.
     """
-    hashes: dict[str, str] = {}
+    hashes: dict[Path, str] = {}
     addresses: dict[str, Path] = {}
     for folder in _folders(patterns, inside=schema, option=option):
         for shard in open_dataset(folder, schema).shards:
             path = folder / shard.name
-            hashes[str(path)] = shard.sha256
+            hashes[path] = shard.sha256
             addresses[url_of(path) or str(path)] = path
     bases = [address.rpartition("/")[0] for address in addresses]
     found = dict(sorted(without(name_relative(addresses, bases), exclude).items()))
-    files = describe_files(found)
-    for file in files:
-        if file.sha256 != hashes[file.path]:
-            raise DamagedDatasetError(
-                f"{file.path}: damaged (other bytes than were written). Run the pipeline that made "
-                "it again: it rebuilds what is damaged."
-            )
-    return files
+    return [list_file(name, path, sha256=hashes[path]) for name, path in found.items()]
+
+
+def check_hashes(files: Iterable[InputFile]) -> list[InputFile]:
+    """Read shards for their hashes, several at once, where no pipeline does that.
+
+    Raises ``DamagedDatasetError`` for one with other bytes than its dataset says.
+    """
+    return list(map_in_order(InputFile.hashed, files))
 
 
 def find_documents(

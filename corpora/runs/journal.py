@@ -14,6 +14,8 @@ class RunRecord(TypedDict, total=False):
 
     pipeline: str
     fingerprint: str
+    plan: str
+    """The fingerprint of the plan before its inputs were read, which names the work directory."""
     reused: dict[str, int]
     files: dict[str, str]
     """Path of each published file, relative to the output, to its SHA-256."""

@@ -76,7 +76,7 @@ class BucketOutput:
         return _parse(content.data) if content else {}
 
     def _can_finish(self) -> bool:
-        folder = self._folder_of(self._committed["fingerprint"])
+        folder = self._folder_of(self._committed["plan"])
         files = self._committed["files"].items()
         return all(
             (name if is_shard(name) else f"{folder}/files/{sha256}") in self._etags
@@ -116,7 +116,7 @@ class BucketOutput:
         """
         run = self._committed
         files: dict[str, str] = run.get("files", {})
-        if run.get("fingerprint") != plan.fingerprint or self._run_there() != run:
+        if run.get("plan") != plan.fingerprint or self._run_there() != run:
             return False
         try:
             hashes = list(map_in_order(self.bucket.sha256, files, n_threads=N_TRANSFERS))
@@ -138,7 +138,7 @@ class BucketOutput:
         run = read_run(folder)
         files = dict(_files_of(folder, run))
         self._check_foreign(name for name in files if not is_shard(name))
-        under = f"{self._folder_of(run['fingerprint'])}/files"
+        under = f"{self._folder_of(run['plan'])}/files"
         there = {found.name: found.size for found in self.bucket.list()}
         hashes: dict[str, str] = {}
         for name, content in files.items():
@@ -174,7 +174,7 @@ class BucketOutput:
     def _finish(self) -> None:
         """Carry out the commit: publish each file under its name, ``run.json`` last."""
         run = self._committed
-        under = f"{self._folder_of(run['fingerprint'])}/files"
+        under = f"{self._folder_of(run['plan'])}/files"
         names = [name for name in run["files"] if not is_shard(name)]
         for name in sorted(names, key=lambda name: (name.endswith("dataset.json"), name)):
             self._put_in_force(name, f"{under}/{run['files'][name]}")

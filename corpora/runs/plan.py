@@ -21,7 +21,7 @@ from itertools import islice, takewhile
 from pathlib import Path
 from types import MappingProxyType
 
-from corpora.errors import InputChangedError, UsageError
+from corpora.errors import DamagedDatasetError, InputChangedError, UsageError
 from corpora.runs.code import code_hash
 from corpora.system.buckets import is_url
 from corpora.system.parsing import JsonObject
@@ -41,10 +41,15 @@ class InputFile:
     size: int
     """The size in bytes."""
     sha256: str
+    """Empty if the file is not read yet: the first unit that reads it takes the hash."""
     path: str = field(compare=False)
     """The path on this machine, or the address in a bucket; not part of the fingerprint."""
     changed: int = field(default=0, compare=False)
     """The time of the last change, in nanoseconds; not part of the fingerprint."""
+    version: str = ""
+    """The etag of an object in a bucket that is not read yet."""
+    is_hashed: bool = field(default=True, compare=False)
+    """Whether the bytes were read for the hash, which may else be what a ``dataset.json`` says."""
 
     @property
     def address(self) -> str:
@@ -55,10 +60,31 @@ class InputFile:
 
     def read(self) -> bytes:
         """Read the whole file; raises ``InputChangedError`` if it has changed since the plan."""
-        data = self._here().read_bytes()
-        if len(data) != self.size or hashlib.sha256(data).hexdigest() != self.sha256:
+        data = (self._here() if self.sha256 else self.check()).read_bytes()
+        is_same = not self.sha256 or hashlib.sha256(data).hexdigest() == self.sha256
+        if len(data) != self.size or not is_same:
             raise self._changed()
         return data
+
+    def hashed(self) -> "InputFile":
+        """Return the file with the hash of the bytes that are there.
+
+        Raises ``InputChangedError`` if it has changed since the plan, ``DamagedDatasetError`` for a
+        shard with other bytes than its dataset says.
+        """
+        from corpora.system.files import sha256_of
+
+        sha256 = sha256_of(self.check())
+        if self.sha256 not in ("", sha256):
+            raise self._changed() if self.is_hashed else self.damaged()
+        return replace(self, sha256=sha256, is_hashed=True)
+
+    def damaged(self) -> DamagedDatasetError:
+        """Return the error for a shard with other bytes than its dataset says."""
+        return DamagedDatasetError(
+            f"{self.path}: damaged (other bytes than were written). Run the pipeline that made it "
+            "again: it rebuilds what is damaged."
+        )
 
     def check(self) -> Path:
         """Return the local path, for reading a part of the file.
@@ -77,8 +103,10 @@ class InputFile:
         """Return the path on this machine; a file in a bucket is copied, and its hash checked."""
         if not is_url(self.path):
             return Path(self.path)
-        from corpora.system.staging import bring
+        from corpora.system.staging import bring, bring_version
 
+        if self.version:
+            return bring_version(self.path, version=self.version, size=self.size)
         return bring(self.path, sha256=self.sha256)
 
     def _changed(self) -> InputChangedError:
@@ -97,6 +125,8 @@ class Unit:
     """Settings of the pipeline for this unit: plain JSON values, not part of the fingerprint."""
     part: JsonObject = field(default_factory=dict)
     """The part of the inputs that the unit reads: plain JSON values; empty: all of them."""
+    hashes: tuple[str, ...] = ()
+    """The names of the inputs whose hashes the unit takes, as ``Plan.marked`` chooses them."""
 
     @property
     def shard_name(self) -> str:
@@ -111,7 +141,15 @@ class Unit:
     def from_json(cls, line: str) -> "Unit":
         """Parse the output of ``to_json``."""
         values = json.loads(line)
-        return cls(**values | {"inputs": tuple(InputFile(**file) for file in values["inputs"])})
+        inputs = tuple(InputFile(**file) for file in values["inputs"])
+        return cls(**values | {"inputs": inputs, "hashes": tuple(values["hashes"])})
+
+    def hashed(self) -> "Unit":
+        """Return the unit with the hashes that it takes; see ``InputFile.hashed``."""
+        if not self.hashes:
+            return self
+        files = (file.hashed() if file.name in self.hashes else file for file in self.inputs)
+        return replace(self, inputs=tuple(files))
 
 
 def unit_for_each(files: Iterable[InputFile]) -> tuple[Unit, ...]:
@@ -171,15 +209,56 @@ class Plan:
     @property
     def inputs(self) -> list[InputFile]:
         """All input files, each once, in the order of stages and units."""
-        units = [unit for stage in self.stages for unit in stage.units] + [*self.units]
-        return list(dict.fromkeys(file for unit in units for file in unit.inputs))
+        return list(self._readers)
+
+    @cached_property
+    def _readers(self) -> dict[InputFile, tuple[str, int]]:
+        """The first unit that reads each input: the name of its stage, and its number."""
+        readers: dict[InputFile, tuple[str, int]] = {}
+        for stage, units in [*((each.name, each.units) for each in self.stages), ("", self.units)]:
+            for unit in units:
+                for file in unit.inputs:
+                    readers.setdefault(file, (stage, unit.number))
+        return readers
+
+    def marked(self, unit: Unit, stage: str) -> Unit:
+        """Return a unit with the names of the inputs whose hashes it takes, as the first reader."""
+        names = (
+            file.name
+            for file in unit.inputs
+            if not file.is_hashed and self._readers[file] == (stage, unit.number)
+        )
+        return replace(unit, hashes=hashes) if (hashes := tuple(names)) else unit
+
+    def hashed(self) -> "Plan":
+        """Return the plan with the hashes of all inputs that are on this machine."""
+        from corpora.system.threads import map_in_order
+
+        files = [file for file in self.inputs if not (file.is_hashed or is_url(file.path))]
+        known = dict(zip(files, map_in_order(InputFile.hashed, files), strict=True))
+
+        def filled(units: Sequence[Unit]) -> tuple[Unit, ...]:
+            return tuple(
+                replace(unit, inputs=tuple(known.get(file, file) for file in unit.inputs))
+                for unit in units
+            )
+
+        stages = tuple(replace(stage, units=filled(stage.units)) for stage in self.stages)
+        return replace(self, units=filled(self.units), stages=stages) if files else self
 
     @cached_property
     def description(self) -> JsonObject:
-        """Everything that decides a byte of the output, in the form of ``dataset.json``."""
+        """Everything that decides a byte of the output, in the form of ``dataset.json``.
+
+        Inputs that are not read yet have no hash; those in buckets have their version.
+        """
+        return self.describe({})
+
+    def describe(self, hashes: Mapping[str, str]) -> JsonObject:
+        """Describe the plan with the hashes that units have taken, by the names of inputs."""
         return {
             "pipeline": self.pipeline,
-            "inputs": [_described(file) for file in self.inputs],
+            "inputs": [_described(file, hashes.get(file.name, "")) for file in self.inputs],
             "auxiliary": {name: _described(file) for name, file in self.auxiliary.items()},
             "parameters": dict(self.parameters),
             "schemas": _versions(self.datasets),
@@ -191,7 +270,11 @@ class Plan:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The SHA-256 of the description."""
+        """The SHA-256 of the description: what is known before inputs are read.
+
+        It names the work directory and stands in completion markers. What is published has the
+        fingerprint of the description with all hashes.
+        """
         return fingerprint_of(self.description)
 
 
@@ -201,8 +284,11 @@ def fingerprint_of(description: Mapping[str, object]) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def _described(file: InputFile) -> dict[str, str | int]:
-    return {"name": file.name, "size": file.size, "sha256": file.sha256}
+def _described(file: InputFile, sha256: str = "") -> dict[str, str | int]:
+    about: dict[str, str | int] = {"name": file.name, "size": file.size}
+    if known := file.sha256 or sha256:
+        return about | {"sha256": known}
+    return about | {"version": file.version} if file.version else about
 
 
 def _counted(units: Sequence[Unit]) -> list[object]:
@@ -379,8 +465,35 @@ def without(named: Mapping[str, Path], patterns: Sequence[str]) -> dict[str, Pat
     return kept
 
 
+def list_files(named: Mapping[str, Path]) -> list[InputFile]:
+    """List files by names and sizes; nothing is read, and units take the hashes."""
+    from corpora.system.staging import listed
+
+    files = []
+    for name, path in named.items():
+        if entry := listed(path):
+            url, found = entry
+            files.append(InputFile(name, found.size, "", url, 0, found.etag, is_hashed=False))
+        else:
+            files.append(list_file(name, path))
+    return files
+
+
+def list_file(name: str, path: Path, *, sha256: str = "") -> InputFile:
+    """List a file of this machine; ``sha256`` is what its dataset says, if it is a shard."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror}).") from error
+    size, changed = status.st_size, status.st_mtime_ns
+    return InputFile(name, size, sha256, str(path.absolute()), changed, is_hashed=False)
+
+
 def describe_files(named: Mapping[str, Path]) -> list[InputFile]:
-    """Compute the sizes and hashes of files, several at once; those in buckets are fetched."""
+    """Compute the sizes and hashes of files, several at once; those in buckets are fetched.
+
+    For pipelines that must read their inputs to plan; others use ``list_files``.
+    """
     from corpora.system.buckets import N_TRANSFERS
     from corpora.system.staging import url_of
     from corpora.system.threads import N_THREADS, map_in_order

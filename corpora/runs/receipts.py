@@ -74,6 +74,8 @@ class Receipt:
     tables: Mapping[str, str] = field(default_factory=dict)
     """Path in the folder of tables to SHA-256, for all tables that are there when the unit is done;
     empty for a unit that may not write tables."""
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """Name to SHA-256 of the inputs whose hashes the unit has taken."""
 
 
 class Totals:
@@ -88,6 +90,8 @@ class Totals:
         """Name of a dataset to shard, for each unit of the plan itself (not of its stages)."""
         self.notes: list[Mapping[str, str | int]] = []
         """The notes of the units of the plan itself (not of its stages)."""
+        self.inputs: dict[str, str] = {}
+        """Name to SHA-256 of the inputs whose hashes units have taken."""
 
     def add(self, receipt: Receipt, *, is_last: bool = False) -> None:
         """Add the receipt of a unit; ``is_last`` for the units that write the published data."""
@@ -95,6 +99,7 @@ class Totals:
         self.counters.update(receipt.counters)
         self.reused.update(receipt.reused)
         self.rejected += receipt.rejected
+        self.inputs |= receipt.inputs
         if is_last:
             self.shards.append(receipt.shards)
             self.notes += receipt.notes

@@ -324,6 +324,11 @@ def _etag(meta: "ObjectMeta") -> str:
     return (meta["e_tag"] or "") + (f"{_VERSION}{version}" if version else "")
 
 
+def etag_of(state: str) -> str:
+    """Return the etag alone of ``Found.etag``: listings lack versions, and may lack quotes."""
+    return state.partition(_VERSION)[0].strip('"')
+
+
 def patience() -> float:
     """Return how long a request is tried again, in seconds."""
     text = os.environ.get(PATIENCE, "180")

@@ -17,8 +17,8 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-from corpora.errors import CorpusError, DamagedDatasetError, UsageError
-from corpora.system.buckets import Bucket, Found, transfer
+from corpora.errors import CorpusError, DamagedDatasetError, InputChangedError, UsageError
+from corpora.system.buckets import Bucket, Found, etag_of, transfer
 from corpora.system.copies import copied, with_addresses
 from corpora.system.files import check_plain, home
 from corpora.system.parsing import parse_json
@@ -131,6 +131,13 @@ def ensure(path: Path) -> Path:
     return path
 
 
+def listed(path: Path) -> tuple[str, Found] | None:
+    """Return the address, and the entry in the listing, of a path from ``find``; else None."""
+    if (found := _found.get(str(path))) is None:
+        return None
+    return found[0].url_of(found[1].name), found[1]
+
+
 def stage(url: str) -> Path:
     """Copy a file, or a folder with its published files, to this machine; return the path.
 
@@ -219,8 +226,7 @@ def _place_all(bucket: Bucket, found: Sequence[Found]) -> dict[str, Path]:
     for each in found:
         url = bucket.url_of(each.name)
         check_plain(each.name, where=Path(bucket.url))
-        key = hashlib.sha256(f"{url}\0{each.etag}\0{each.size}".encode()).hexdigest()
-        path = cache_folder() / "files" / key[:32] / PurePosixPath(each.name).name
+        path = _path_of(url, each.etag, each.size)
         _found[str(path)] = bucket, each
         _note(path, url)
         paths[url] = path
@@ -251,6 +257,34 @@ def bring(url: str, *, sha256: str) -> Path:
         path.unlink()
         raise DamagedDatasetError(f"{url}: has other bytes than were planned with. Run again.")
     return path
+
+
+def bring_version(url: str, *, version: str, size: int) -> Path:
+    """Copy an object as a listing had it to this machine; raises ``FileNotFoundError``.
+
+    Raises ``InputChangedError`` where it has changed since.
+    """
+    folder, _, name = url.rpartition("/")
+    path = _path_of(url, version, size)
+    _note(path, url)
+    if not path.exists():
+        bucket, etag = Bucket(folder), etag_of(version)
+        found = bucket.find(name)
+        if found and (etag_of(found.etag), found.size) == (etag, size):
+            bucket.download(name, path, changed=found.changed)
+            found = bucket.find(name)
+        if found is None or (etag_of(found.etag), found.size) != (etag, size):
+            path.unlink(missing_ok=True)
+            raise InputChangedError(
+                f"{url}: has changed since the run began. Run again: a new plan is made."
+            )
+    os.utime(path.parent)
+    return path
+
+
+def _path_of(url: str, version: str, size: int) -> Path:
+    key = hashlib.sha256(f"{url}\0{version}\0{size}".encode()).hexdigest()
+    return cache_folder() / "files" / key[:32] / PurePosixPath(url).name
 
 
 def _assemble(url: str, paths: Mapping[str, Path]) -> Path:

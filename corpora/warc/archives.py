@@ -7,10 +7,10 @@ if the archive is not packed by records, at the next line that looks like the be
 """
 
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import IO
@@ -302,28 +302,34 @@ class Damaged(_Placed):
     excerpt: bytes = b""
 
 
-def cut(path: Path, *, range_bytes: int) -> Iterator[tuple[int, int, int]]:
-    """Cut an archive at records; yield start, end and number of records of each part.
+def ranges_of(path: Path, *, range_bytes: int) -> Iterator[tuple[int, int, int]]:
+    """Find the records of each range of ``range_bytes``; yield start, end and number of records.
 
-    All parts but the last are at least ``range_bytes`` long; the archives in a WACZ are cut each.
-    Reads the headers of all records; an archive that is packed as a whole is one part. Raises
-    ``UsageError`` for a file that must be unpacked.
+    A part holds the records that begin in its range, and those behind them at which reading cannot
+    begin, as in an archive that is packed as a whole. So a part may be empty. Reads the headers of
+    all records. Raises ``UsageError`` for a file that must be unpacked.
     """
+    size = path.stat().st_size
+    starts: dict[int, int] = {}
+    counts: Counter[int] = Counter()
     for first, last in archives_in(path):
-        start, n_records = first, 0
+        number = first // range_bytes
+        starts[number] = min(first, starts.get(number, first))
         for record in read_archive(path, max_block=0, start=first, end=last):
-            is_border = isinstance(record, ArchiveRecord) and not record.inside
-            if is_border and record.offset >= start + range_bytes:
-                yield start, record.offset, n_records
-                start, n_records = record.offset, 0
-            n_records += 1
-        yield start, last, n_records
+            if isinstance(record, ArchiveRecord) and not record.inside:
+                number = record.offset // range_bytes
+                starts[number] = min(record.offset, starts.get(number, record.offset))
+            counts[number] += 1
+    ends = dict(pairwise([*sorted(starts.values()), size]))
+    for number in range(max(1, -(-size // range_bytes))):
+        start = starts.get(number, size)
+        yield start, ends.get(start, size), counts[number]
 
 
 def read_archive(
     path: Path, *, max_block: int, start: int = 0, end: int | None = None
 ) -> Iterator[ArchiveRecord | Damaged]:
-    """Read the records that begin in a part of an archive, as cut by ``cut``."""
+    """Read the records that begin in a part of an archive, as ``ranges_of`` cuts it."""
     if not path.stat().st_size:
         yield Damaged(0, 0, "no_record", "an empty file.")
     end = path.stat().st_size if end is None else end

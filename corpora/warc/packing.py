@@ -113,7 +113,7 @@ def _zstd(dictionary: bytes) -> Packing:
 
 
 def archives_in(path: Path) -> Sequence[tuple[int, int]]:
-    """Find the archives in a file: the whole file, or the parts of a WACZ, in the order of names.
+    """Find the archives in a file: the whole file, or those of a WACZ in their order.
 
     Raises ``UsageError`` for a file that must be unpacked.
     """
@@ -131,7 +131,7 @@ def _stored(path: Path, file: IO[bytes]) -> Iterator[tuple[int, int]]:
     advice = f"Take the archives out of it: unzip {path.name}"
     try:
         with ZipFile(path) as package:
-            entries = sorted(package.infolist(), key=lambda entry: entry.filename)
+            entries = sorted(package.infolist(), key=lambda entry: entry.header_offset)
     except BadZipFile as error:
         raise UsageError(f"{path}: is a damaged zip archive ({error}). {advice}") from error
     archives = [entry for entry in entries if entry.filename.lower().endswith(_ARCHIVES)]

@@ -14,7 +14,7 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, read_documents
 from corpora.document import Document
 from corpora.runs.build import Build, hold
-from corpora.runs.dataset_inputs import find_shards
+from corpora.runs.dataset_inputs import check_hashes, find_shards
 from corpora.runs.plan import Plan, Unit, describe_file
 from corpora.runs.receipts import Accounting, Receipt, sorted_counts, write_receipt
 
@@ -36,7 +36,7 @@ def change_dataset(
     ``parameters`` and ``models``, the files of the model by name, identify the run. Raises
     ``CorpusError`` for what is no dataset of documents.
     """
-    files = find_shards([str(source)], "documents", option="--documents")
+    files = check_hashes(find_shards([str(source)], "documents", option="--documents"))
     plan = Plan(
         pipeline=pipeline,
         datasets={"": "documents"},

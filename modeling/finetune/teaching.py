@@ -23,7 +23,7 @@ from safetensors import SafetensorError, safe_open
 
 from corpora.datasets.shards import read_documents
 from corpora.document import Sentence
-from corpora.runs.dataset_inputs import find_documents
+from corpora.runs.dataset_inputs import check_hashes, find_documents
 from modeling.config import ConfigError
 from modeling.data.batch import ranges, starts_of
 from modeling.data.sentence_batches import ExpectedSet, first_by_hash
@@ -56,7 +56,7 @@ class Teacher:
         """
         folder = find_tagger(opened(path)).path
         paths = [str(dataset) for dataset in documents]
-        files = find_documents(paths, option="--documents") if paths else []
+        files = check_hashes(find_documents(paths, option="--documents") if paths else [])
         read = (document for file in files for document in read_documents(file.check()))
         found = [sentence for document in read for sentence in sentences_of(document)]
         chosen = first_by_hash(found, n_sentences).tolist()

@@ -14,7 +14,7 @@ from corpora.errors import UsageError
 from corpora.registers.references import Usage, usages_of, usual
 from corpora.registers.register import open_registers
 from corpora.reports import counted
-from corpora.runs.dataset_inputs import check_shared, find_documents, find_shards
+from corpora.runs.dataset_inputs import check_hashes, check_shared, find_documents, find_shards
 from corpora.runs.named_files import write_named
 from corpora.system.arguments import Summary
 from corpora.system.folders import output_folder
@@ -209,7 +209,7 @@ def apply(options: "ApplyOptions") -> Iterator[str | Summary]:
     if options.threshold is not None:
         linker.threshold = options.threshold
     if options.ner is not None:
-        files = find_shards([str(options.ner)], "ner", option="--ner")
+        files = check_hashes(find_shards([str(options.ner)], "ner", option="--ner"))
         shards = [Path(file.path) for file in files]
         if options.output.resolve().is_relative_to(options.ner.resolve()):
             raise UsageError(
@@ -276,7 +276,7 @@ def _read(folders: Sequence[Path], *, with_text: bool = False, option: str = "")
     Raises ``UsageError`` where two of them hold the same document.
     """
     read = _Read([], {}, Counter())
-    found = [find_documents([str(folder)], option=option) for folder in folders]
+    found = [check_hashes(find_documents([str(folder)], option=option)) for folder in folders]
     check_shared(found, option=option)
     for folder, files in zip(folders, found, strict=True):
         joined = " ".join(file.sha256 for file in files)

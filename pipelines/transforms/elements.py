@@ -217,6 +217,7 @@ class _ReadUnits(StepFunction, Generic[B]):
 
     def process(self, unit: Unit) -> Iterator[InUnit]:
         try:
+            unit = unit.hashed()
             for value in _uncollected(self._step.read(unit)):
                 yield InUnit(unit, value)
             for file in unit.inputs:  # which may have changed while they were read

@@ -11,7 +11,8 @@ from itertools import islice
 import numpy as np
 import pyarrow as pa
 
-from corpora.datasets.shards import CHARACTERS_PER_BATCH
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import CHARACTERS_PER_BATCH, read_batches
 from corpora.document import Rejected
 from corpora.news.boilerplate import read_boilerplate
 from corpora.news.filters import Thresholds
@@ -27,12 +28,28 @@ from corpora.news.rows import ArticleReader, PageArticle, RowCleaner, with_sente
 from corpora.runs.plan import Unit
 from corpora.runs.record_errors import read_record, read_rows
 from corpora.system.sandbox import Bounds
+from corpora.warc.archives import ranges_of
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
 from pipelines.transforms.common_keys import BOILERPLATE, DUPLICATES
 from pipelines.transforms.elements import OfRun, PerUnit, ReadUnits
 
 
-class ReadWebArchives(ReadUnits[Page | Revisit | Filtered | Rejected | Counts]):
+class CutArchives(ReadUnits[Rows]):
+    """Find the first record of each range of an archive; rows of ``ranges``.
+
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows]]``
+    """
+
+    def read(self, unit: Unit) -> Iterator[Rows]:
+        """Read the headers of all records of an archive."""
+        [file] = unit.inputs
+        ranges = ranges_of(file.check(), range_bytes=unit.part["range_bytes"])
+        rows = [{"start": start, "end": end} for start, end, _ in ranges]
+        columns = SCHEMAS["news_ranges"].columns
+        yield Rows("ranges", pa.RecordBatch.from_pylist(rows, schema=columns))
+
+
+class ReadWebArchives(OfRun, ReadUnits[Page | Revisit | Filtered | Rejected | Counts]):
     """Read the pages in web archives, WARC or ARC; records that are no page are filtered.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[Page | Revisit | Filtered | Rejected | Counts]]``.
@@ -45,11 +62,12 @@ class ReadWebArchives(ReadUnits[Page | Revisit | Filtered | Rejected | Counts]):
     def read(self, unit: Unit) -> Iterator[Page | Revisit | Filtered | Rejected | Counts]:
         """Read a part of an archive; at most as many records as its limit."""
         [file] = unit.inputs
-        part = dict(unit.part)
-        limit = part.pop("limit", None)
         counters: Counter[str] = Counter()
-        pages = read_pages(file.check(), source=file.name, max_bytes=self.max_page_bytes, **part)
-        for found in islice(pages, limit):
+        start, end = self._range(unit)
+        pages = read_pages(
+            file.check(), source=file.name, max_bytes=self.max_page_bytes, start=start, end=end
+        )
+        for found in islice(pages, unit.part.get("limit")):
             if not isinstance(found, NoPage):
                 yield found
                 continue
@@ -57,6 +75,14 @@ class ReadWebArchives(ReadUnits[Page | Revisit | Filtered | Rejected | Counts]):
                 counters[f"{found.reason}/{found.detail.replace('/', '-')}"] += 1
             yield Filtered(file.name, found.reason)
         yield Counts(counters)
+
+    def _range(self, unit: Unit) -> tuple[int, int | None]:
+        """Return where a unit begins and ends in its archive, as ``CutArchives`` found."""
+        if "range" not in unit.part:
+            return 0, None
+        batches = read_batches(self.work.shard("ranges", unit.part["cut"]), SCHEMAS["news_ranges"])
+        [row] = pa.Table.from_batches(batches).slice(unit.part["range"], 1).to_pylist()
+        return row["start"], row["end"]
 
 
 class ReadSavedPages(ReadUnits[Page | Rejected]):

@@ -64,7 +64,7 @@ class WriteShards(beam.PTransform):
     def begin(self, unit: Unit) -> "UnitWriter":
         """Open the shards of a unit."""
         _check_place(self.folder, self.code)
-        return UnitWriter(self, unit.number)
+        return UnitWriter(self, unit)
 
 
 class UnitWriter:
@@ -74,9 +74,9 @@ class UnitWriter:
     hashes of all tables; so has the receipt of a unit that is the only one of its stage.
     """
 
-    def __init__(self, step: WriteShards, number: int) -> None:
+    def __init__(self, step: WriteShards, unit: Unit) -> None:
         """Open a shard for each dataset of a step."""
-        self._work, self._step, self._number = WorkDirectory(step.folder), step, number
+        self._work, self._step, self._unit = WorkDirectory(step.folder), step, unit
         self._forgetting = Forgetting.of(step.forgotten) if step.forgotten else None
         self._n_read = self._n_written = 0
         self._filtered, self._rejected = Counter[str](), list[Rejected]()
@@ -90,7 +90,9 @@ class UnitWriter:
             self._writers = {
                 dataset: self._stack.enter_context(
                     ShardWriter(
-                        self._work.place(dataset, number), SCHEMAS[schema], is_lasting=is_lasting
+                        self._work.place(dataset, unit.number),
+                        SCHEMAS[schema],
+                        is_lasting=is_lasting,
                     )
                 )
                 for dataset, schema in step.datasets.items()
@@ -128,10 +130,10 @@ class UnitWriter:
         """Finish the shards and write the receipt: the unit is done; return its accounting."""
         self._stack.close()
         stage = self._step.stage
-        has_tables = stage and (self._step.is_alone or self._number == MERGED)
+        has_tables = stage and (self._step.is_alone or self._unit.number == MERGED)
         receipt = Receipt(
             fingerprint=self._step.fingerprint,
-            unit=self._number,
+            unit=self._unit.number,
             shards={name: writer.shard for name, writer in self._writers.items() if writer.shard},
             accounting=Accounting(
                 read=self._n_read,
@@ -144,9 +146,10 @@ class UnitWriter:
             notes=self._notes,
             reused=sorted_counts(self._reused),
             tables=self._work.hashes_of_tables() if has_tables else {},
+            inputs={f.name: f.sha256 for f in self._unit.inputs if f.name in self._unit.hashes},
         )
         self._work.send(stage, receipt.shards, receipt.tables)
-        path = self._work.place_of_receipt(stage, self._number)
+        path = self._work.place_of_receipt(stage, self._unit.number)
         write_receipt(path, receipt)
         self._work.send_receipt(path)
         return receipt.accounting

@@ -165,7 +165,7 @@ def test_a_damaged_record_among_others_that_are_no_articles_is_no_error(tmp_path
 def test_what_is_kept_depends_neither_on_order_nor_on_workers_nor_on_units(
     made, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(news_to_documents, "RANGE_BYTES", 3_500)
+    monkeypatch.setattr(news_to_documents, "RANGE_BYTES", (3_500, 3_500))
     archive = tmp_path / "crawl.warc"
     archive.write_bytes(by_record(random.Random(1).sample(sample_records(), k=10)))
 

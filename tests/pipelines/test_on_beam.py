@@ -50,7 +50,7 @@ def test_stages_and_their_merges_wait_for_each_other(tmp_path):
 
 @pytest.mark.parametrize("runner", [[RUNNER], ["--runner=BundleBasedDirectRunner"]])
 def test_articles_with_a_common_key_meet_on_any_runner(runner, tmp_path, monkeypatch):
-    monkeypatch.setattr(news_to_documents, "RANGE_BYTES", 3_500)
+    monkeypatch.setattr(news_to_documents, "RANGE_BYTES", (3_500, 3_500))
     monkeypatch.setattr(common_keys, "SHARDS_PER_PARTITION", 1)
     (tmp_path / "a.warc.gz").write_bytes(by_record(sample_records()))
     for name, options in (("here", []), ("beam", runner)):

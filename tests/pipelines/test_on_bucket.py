@@ -16,7 +16,7 @@ from corpora.datasets.shards import open_dataset
 from corpora.errors import CorpusError
 from corpora.ner import convert
 from corpora.runs import on_bucket as on_bucket_run
-from corpora.runs.plan import describe_files, find_inputs
+from corpora.runs.plan import Unit, describe_files, find_inputs
 from corpora.runs.work_directory import WorkDirectory
 from corpora.store import __main__ as store
 from corpora.store import catalogue, inspection, on_bucket
@@ -438,7 +438,7 @@ def test_a_worker_elsewhere_lists_no_shards(tmp_path, monkeypatch):
         folder=address, fingerprint="f", datasets={"found": "news_boilerplate"}, stage="read"
     )
     for number in range(3):
-        writer = UnitWriter(step, number)
+        writer = UnitWriter(step, Unit(number))
         rows = [{"unit": number, "paragraph": 7}]
         batch = pa.RecordBatch.from_pylist(rows, SCHEMAS["news_boilerplate"].columns)
         writer.add(Rows("found", batch))

@@ -78,8 +78,8 @@ def wacz(records, *, method=zipfile.ZIP_STORED):
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", method) as package:
         package.writestr("datapackage.json", "{}")
-        package.writestr("archive/b.warc", plain(records[half:]))
-        package.writestr("archive/a.warc.gz", by_record(records[:half]))
+        package.writestr("archive/b.warc", plain(records[:half]))
+        package.writestr("archive/a.warc.gz", by_record(records[half:]))
         package.writestr("pages/pages.jsonl", "{}\n")
     return file.getvalue()
 
