@@ -64,7 +64,7 @@ def hash_on_beam(
     try:
         job = (lambda units, _, run: run.hash_inputs(units)), units
         run_jobs([job], options, describe(build, code=version_of_code()))
-        taken = {}
+        taken: dict[str, str] = {}
         for unit in units:
             if receipt := read_receipt(build.work.place_of_receipt(HASHES, unit.number)):
                 taken |= receipt.inputs

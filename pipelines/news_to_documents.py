@@ -142,8 +142,9 @@ def plan(options: Options) -> Plan:
     _check(options)
     extractor = check_installed(options.extractor)
     auxiliary: dict[str, InputFile] = {}
+    cut: tuple[Unit, ...] = ()
     if options.html:
-        cut, (units, auxiliary) = (), _page_units(options)
+        units, auxiliary = _page_units(options)
     else:
         cut, units = _archive_units(archives_of(options), options)
     shards = tuple(_earlier_shards(options.previous))
@@ -239,14 +240,15 @@ def _archive_units(
     files = list_files(find_inputs(patterns, exclude=options.exclude, option="warc"))
     range_bytes = sum(file.size for file in files) // UNITS
     range_bytes = min(max(range_bytes, RANGE_BYTES[0]), RANGE_BYTES[1])
-    cut, read = [], []
+    cut: list[Unit] = []
+    units: list[Unit] = []
     for file in files:
         n_ranges = max(1, -(-file.size // range_bytes))
-        parts = [{"cut": len(cut), "range": number} for number in range(n_ranges)]
+        for number in range(n_ranges):
+            part = {"cut": len(cut), "range": number} if n_ranges > 1 else {}
+            units.append(Unit(len(units), (file,), part=part))
         if n_ranges > 1:
             cut.append(Unit(len(cut), (file,), part={"range_bytes": range_bytes}))
-        read += [(file, part if n_ranges > 1 else {}) for part in parts]
-    units = [Unit(number, (file,), part=part) for number, (file, part) in enumerate(read)]
     if options.limit is not None:
         units = list(_limited(units, options.limit, range_bytes=range_bytes))
     return tuple(cut), tuple(units)
@@ -262,7 +264,7 @@ def _limited(units: Iterable[Unit], limit: int, *, range_bytes: int) -> Iterator
             counts = (n for _, _, n in ranges_of(unit.inputs[0].check(), range_bytes=range_bytes))
         n_records = min(limit, next(counts, 0))
         limit -= n_records
-        yield replace(unit, part=unit.part | {"limit": n_records})
+        yield replace(unit, part={**unit.part, "limit": n_records})
         if not limit:
             return
 

@@ -25,9 +25,9 @@ from corpora.runs.plan import (
     Plan,
     Stage,
     Unit,
-    describe_files,
     find_inputs,
     limited,
+    list_files,
     make_units,
     units_without_input,
 )
@@ -123,7 +123,7 @@ class Settings(Options):
 def plan(options: Options) -> Plan:
     """Find the files, pack small ones into units, and cut large ones into ranges."""
     _check(options)
-    files = describe_files(find_inputs(options.input, exclude=options.exclude))
+    files = list_files(find_inputs(options.input, exclude=options.exclude))
     settings = _settings(options, files)
     units = tuple(_cut(make_units(files), settings.read))
     if options.limit is not None:
@@ -210,7 +210,7 @@ def _parts(unit: Unit, settings: reader.Settings) -> Iterator[JsonObject]:
     from corpora.text.opening import TextError, archive_kind
 
     [file, *others] = unit.inputs
-    if others or file.size <= RANGE_BYTES or archive_kind(Path(file.path)):
+    if others or file.size <= RANGE_BYTES or archive_kind(file.check()):
         yield {}
         return
     try:

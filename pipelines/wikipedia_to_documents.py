@@ -25,9 +25,9 @@ from corpora.runs.plan import (
     Stage,
     Unit,
     describe_file,
-    describe_files,
     find_inputs,
     limited,
+    list_files,
     named,
     units_without_input,
 )
@@ -153,7 +153,7 @@ def plan(options: Options) -> Plan:
     warn_of_old_expat()
     check_tag(options.lang)
     from corpora.runs.build import BUILD, PIECES
-    from corpora.wikipedia.dump import read_pages_of
+    from corpora.wikipedia.dump import is_cut_first, read_pages_of
     from corpora.wikipedia.html.zim import grouped, with_parts
     from corpora.wikipedia.reuse import find_earlier, place_of_earlier
     from corpora.wikipedia.wikiextractor import check_installed
@@ -162,7 +162,10 @@ def plan(options: Options) -> Plan:
         check_installed()
     earlier = find_earlier(options.reuse, output=options.output) if options.reuse else None
     named = with_parts(find_inputs(options.input, exclude=options.exclude))
-    groups = grouped(describe_files(named))
+    groups = [
+        tuple(map(InputFile.hashed, group)) if is_cut_first(group[0].check()) else group
+        for group in grouped(list_files(named))
+    ]
     files = [file for file, *_ in groups]
     work_directory = options.output / BUILD / PIECES
     dumps = _examine(files, work_directory, allow_truncated=options.allow_truncated)

@@ -164,6 +164,11 @@ def container_of(path: Path) -> str:
     return container
 
 
+def is_cut_first(path: Path) -> bool:
+    """Tell whether a file is cut into pieces, which its hash names, before pages are read."""
+    return container_of(path) not in {"xml", "bzip2", "zim"}
+
+
 def _open(path: Path, container: str, *, work_directory: Path | None, sha256: str | None) -> Source:
     if container == "xml":
         return PlainFile(path)
