@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -331,16 +331,14 @@ def _write_register(build: "Build") -> Iterator[str]:
     files = named(_REGISTER, build.plan.auxiliary)
     if not files:
         return
-    from corpora.datasets.rows import document_from_row
-    from corpora.datasets.shards import read_batches
+    from corpora.datasets.shards import read_documents
     from corpora.registers.coverage import measure, side_files, to_markdown
     from corpora.registers.register import read_registers, write_register
     from corpora.system.writing import write_text
 
     register = read_registers((file.name, file.read()) for file in files)
-    shards = (read_batches(path, "documents") for path in build.shard_paths("documents"))
-    rows = (row for batches in shards for batch in batches for row in batch.to_pylist())
-    coverage = measure(map(document_from_row, rows), register)
+    shards = map(read_documents, build.shard_paths("documents"))
+    coverage = measure(chain.from_iterable(shards), register)
     write_text(build.side / "register.jsonl", write_register(register))
     for name, lines in side_files(coverage):
         write_text(build.side / name, lines)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from corpora.datasets.rows import document_from_row
 from corpora.datasets.shards import open_dataset
 from corpora.document import Document
 from corpora.errors import CorpusError
@@ -18,8 +17,7 @@ _MIN_LINK_PROBABILITY = 0.1
 def open_documents(run: Path) -> tuple[Iterator[Document], Path]:
     """Open the documents of a run, or a dataset of documents; also returns the run's folder."""
     path = run / "documents" if (run / "documents/dataset.json").is_file() else run
-    rows = open_dataset(path, "documents").rows()
-    return map(document_from_row, rows), run
+    return iter(open_dataset(path, "documents")), run
 
 
 def titles_of(vocab: Path) -> Mapping[str, tuple[str, tuple[str, ...]]]:

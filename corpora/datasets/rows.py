@@ -77,8 +77,8 @@ FROM_ROW: dict[str, Callable[[Row], Document | Sentence]] = {
 }
 
 
-def row_of(record: Document | Sentence) -> tuple[str, Row]:
-    """Return the schema of the dataset that a record belongs to, and the record as a row."""
+def row_of(record: Document | Sentence) -> tuple[str, Row | Document]:
+    """Return the schema of the dataset that a record belongs to, and what its shard takes."""
     if isinstance(record, Document):
-        return "documents", document_to_row(record)
+        return "documents", record
     return "ner", sentence_to_row(record)

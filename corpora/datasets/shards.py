@@ -11,14 +11,15 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, chain, islice, pairwise
 from pathlib import Path
 from typing import IO, Any, NotRequired, Self, TypedDict, cast
 
 import pyarrow as pa
 
+from corpora.datasets.document_batches import batch_of, documents_of
 from corpora.datasets.filling import filled, lacks_only_nullable
-from corpora.datasets.rows import FROM_ROW, Row, document_from_row
+from corpora.datasets.rows import FROM_ROW, Row, document_to_row
 from corpora.datasets.schemas import SCHEMAS, Schema
 from corpora.document import Document, Sentence
 from corpora.errors import CorpusError, DamagedDatasetError, ShardSchemaError, UsageError
@@ -130,7 +131,7 @@ class ShardWriter:
         self.path, self.schema, self.is_lasting = path, schema, is_lasting
         self.shard: Shard | None = None
         self._temporary = temporary_path(path)
-        self._rows: list[Row] = []
+        self._rows: list[Row | Document] = []
         self._n_rows = self._n_characters = 0
 
     def __enter__(self) -> Self:
@@ -144,10 +145,11 @@ class ShardWriter:
         self._writer = pa.ipc.new_file(self._sink, self.schema.columns, options=options)
         return self
 
-    def write(self, row: Row) -> None:
-        """Add a row; it reaches the disk with its batch."""
+    def write(self, row: Row | Document) -> None:
+        """Add a row, or a document as one; it reaches the disk with its batch."""
         self._rows.append(row)
-        self._n_characters += len(row.get("text") or ())
+        text = row.text if isinstance(row, Document) else row.get("text") or ""
+        self._n_characters += len(text)
         if len(self._rows) >= ROWS_PER_BATCH or self._n_characters >= CHARACTERS_PER_BATCH:
             self._flush()
 
@@ -186,17 +188,20 @@ class ShardWriter:
             self._file.file.close()
 
 
-def _batch_of(rows: Sequence[Row], schema: Schema) -> pa.RecordBatch:
+def _batch_of(rows: Sequence[Row | Document], schema: Schema) -> pa.RecordBatch:
     """Convert rows to a batch; raise ``CorpusError`` for values that a column cannot hold."""
+    documents = [row for row in rows if isinstance(row, Document)]
     try:
-        return pa.RecordBatch.from_pylist(rows, schema=schema.columns)
+        if len(documents) == len(rows) and schema.name == "documents":
+            return batch_of(documents)
+        values = [document_to_row(row) if isinstance(row, Document) else row for row in rows]
+        return pa.RecordBatch.from_pylist(values, schema=schema.columns)
     except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
         if len(rows) > 1:  # find the row
             for row in rows:
                 _batch_of([row], schema)
-        raise CorpusError(
-            f"{rows[0].get('id')!r:.300}: cannot be written as {schema.name}: {error}"
-        ) from error
+        id = rows[0].id if isinstance(rows[0], Document) else rows[0].get("id")
+        raise CorpusError(f"{id!r:.300}: cannot be written as {schema.name}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,13 +234,15 @@ class Dataset:
             yield from batch.to_pylist()
 
     def records(self) -> Iterator[Document | Sentence]:
-        """Read the rows in order as documents or sentences; each is checked.
+        """Read the rows in order as documents or sentences; each batch is checked.
 
         Raises ``ShardSchemaError`` for datasets of other records, which can be read by ``rows``
         only.
         """
         if self.schema.name not in FROM_ROW:
             raise ShardSchemaError(f"{self.path}: {self.schema.name} are rows; read rows().")
+        if self.schema.name == "documents":
+            return chain.from_iterable(map(documents_of, self.batches()))
         return map(FROM_ROW[self.schema.name], self.rows())
 
     @property
@@ -384,7 +391,7 @@ def read_batch(reader: pa.RecordBatchFileReader, number: int) -> pa.RecordBatch:
 def read_documents(path: Path) -> Iterator[Document]:
     """Read the documents of a ``documents`` shard."""
     for batch in read_batches(path, "documents"):
-        yield from map(document_from_row, batch.to_pylist())
+        yield from documents_of(batch)
 
 
 def read_tagged(path: Path, *, split: str | None = None, tags: str = "tags") -> Iterator[Sentence]:

@@ -110,12 +110,9 @@ def convert(source: Path, form: str, output: Path) -> list[str]:
 
 def convert_documents(source: Path, form: str, output: Path) -> list[str]:
     """Write a file for each document; returns a report."""
-    from corpora.datasets.rows import document_from_row
-
     dataset = _open(source, "documents")
     output.mkdir(parents=True, exist_ok=True)
-    documents = (document_from_row(row) for batch in dataset.batches() for row in batch.to_pylist())
-    n = sum(1 for _ in exchange.write_documents(documents, form, output))
+    n = sum(1 for _ in exchange.write_documents(iter(dataset), form, output))
     return [f"{output}: {counted(n, 'document')}"]
 
 

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 from urllib.parse import unquote
 
-from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
 from corpora.document import Document, Mention, Span, without_crossing
@@ -332,7 +331,7 @@ def _do(unit: Unit, build: Build, options: Options) -> None:
         )
         for document in documents:
             if is_asked(document.id):
-                writer.write(document_to_row(document))
+                writer.write(document)
                 counters += counted
             else:
                 left_out += 1

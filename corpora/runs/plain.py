@@ -74,7 +74,7 @@ def write_dataset(records: Iterable[Document | Sentence], folder: Path | str) ->
     return n_records
 
 
-def _rows(records: Iterable[Document | Sentence]) -> Iterator[tuple[str, Row]]:
+def _rows(records: Iterable[Document | Sentence]) -> Iterator[tuple[str, Row | Document]]:
     for number, record in enumerate(records):
         if not isinstance(record, Document | Sentence):
             raise UsageError(
@@ -83,18 +83,21 @@ def _rows(records: Iterable[Document | Sentence]) -> Iterator[tuple[str, Row]]:
         yield row_of(record)
 
 
-def _write(rows: Iterator[tuple[str, Row]], schema: Schema, folder: Path) -> Iterator[Shard]:
+def _write(
+    rows: Iterator[tuple[str, Row | Document]], schema: Schema, folder: Path
+) -> Iterator[Shard]:
     number = 0
     while some := list(islice(rows, 1)):
         n_characters = 0
         with ShardWriter(folder / f"shard-{number:05}.arrow", schema) as writer:
             for kind, row in chain(some, rows):
+                id = row.id if isinstance(row, Document) else row["id"]
                 if kind != schema.name:
-                    raise UsageError(
-                        f"{row['id']!r}: documents and sentences make two datasets, not one."
-                    )
+                    raise UsageError(f"{id!r}: documents and sentences make two datasets, not one.")
                 writer.write(row)
-                n_characters += len(row["text"]) if "text" in row else sum(map(len, row["tokens"]))
+                n_characters += (
+                    len(row.text) if isinstance(row, Document) else sum(map(len, row["tokens"]))
+                )
                 if n_characters >= SHARD_CHARACTERS:
                     break
         assert writer.shard is not None  # noqa: S101 - it was closed without an exception

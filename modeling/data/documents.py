@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, read_documents
 from corpora.document import Document
@@ -59,7 +58,7 @@ def _write_shard(unit: Unit, build: Build, change: Change) -> None:
     counters: Counter[str] = Counter()
     with ShardWriter(build.staging("") / unit.shard_name, SCHEMAS["documents"]) as writer:
         for document in change(read_documents(unit.inputs[0].check()), counters):
-            writer.write(document_to_row(document))
+            writer.write(document)
     assert writer.shard is not None  # noqa: S101 - there is one when it is closed
     receipt = Receipt(
         fingerprint=build.plan.fingerprint,

@@ -7,12 +7,11 @@ from itertools import chain
 from pathlib import Path
 
 import apache_beam as beam
-import pyarrow as pa
 import pyarrow.compute as pc
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
-from corpora.datasets.rows import document_from_row, document_to_row
+from corpora.datasets.document_batches import batch_of, documents_of
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import Shard, ShardWriter, open_dataset
 from corpora.document import Document
@@ -48,8 +47,7 @@ def _documents(element: InUnit) -> Iterator[Document]:
     if isinstance(value, Written):
         yield from (record for record in value.records if isinstance(record, Document))
     elif isinstance(value, Rows) and {"text", "mentions"} <= {*value.batch.schema.names}:
-        rows = value.batch.select(_SCHEMA.columns.names).to_pylist()
-        yield from map(document_from_row, rows)
+        yield from documents_of(value.batch.select(_SCHEMA.columns.names))
 
 
 @dataclass(kw_only=True, eq=False)
@@ -83,9 +81,8 @@ class _MatchForms(beam.DoFn):
         self._forms = FormDictionary(chosen, Matching(lang=step.lang, ignore_case=False))
 
     def process(self, document: Document) -> Iterator[Document]:
-        row = pa.RecordBatch.from_pylist([document_to_row(document)], schema=_SCHEMA.columns)
-        augmented, _ = self._forms.add_to(row, origin="title_match")
-        yield document_from_row(augmented.to_pylist()[0])
+        augmented, _ = self._forms.add_to(batch_of([document]), origin="title_match")
+        yield from documents_of(augmented)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -127,7 +124,7 @@ class _WriteBundle(beam.DoFn):
             path = self._folder / f"shard-{uuid.uuid4().hex}.arrow"
             self._writer = ShardWriter(path, _SCHEMA).__enter__()
             self._first = document.id
-        self._writer.write(document_to_row(document))
+        self._writer.write(document)
         return (1,)
 
     def finish_bundle(self) -> Iterator[WindowedValue]:

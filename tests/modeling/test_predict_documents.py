@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from corpora.datasets.document_batches import documents_of
 from corpora.datasets.rows import document_from_row, document_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, open_dataset
@@ -110,19 +111,20 @@ def test_a_dataset_without_documents_gives_one(tagger_run, tmp_path):
 
 def test_documents_are_written_while_a_shard_is_read(tagger_run, tmp_path, monkeypatch):
     texts = [Document(id=f"{n}", group="g", source="s", text="Ulm") for n in range(3)]
+    monkeypatch.setattr("corpora.datasets.shards.ROWS_PER_BATCH", 1)
     write_documents(tmp_path / "documents", texts)
     seen = []
 
-    def converted(row):
+    def converted(batch):
         seen.append("read")
-        return document_from_row(row)
+        return documents_of(batch)
 
-    def written(document):
+    def written(writer, document, write=ShardWriter.write):
         seen.append("written")
-        return document_to_row(document)
+        return write(writer, document)
 
-    monkeypatch.setattr("corpora.datasets.shards.document_from_row", converted)
-    monkeypatch.setattr("modeling.data.documents.document_to_row", written)
+    monkeypatch.setattr("corpora.datasets.shards.documents_of", converted)
+    monkeypatch.setattr(ShardWriter, "write", written)
     monkeypatch.setattr(Tagger, "annotate_all", lambda _, documents, **__: iter(documents))
 
     out = tmp_path / "out"

@@ -1,0 +1,221 @@
+"""Documents from batches of rows, and batches from documents, by columns.
+
+A row as a dictionary takes ten times as long. What a batch holds is checked by columns, too, so
+the checks of the constructors are left out.
+"""
+
+import gc
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise, repeat
+from typing import Any, Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpora.datasets.rows import document_from_row
+from corpora.datasets.schemas import SCHEMAS
+from corpora.document import ORIGINS, Document, Mention, Paragraph, Span
+
+T = TypeVar("T")
+_COLUMNS: Final = SCHEMAS["documents"].columns
+_KINDS: Final = {"paragraphs": Paragraph, "sentences": Span, "mentions": Mention, "categories": str}
+_NESTED: Final = (*_KINDS, "metadata")
+_Ints = npt.NDArray[np.int64]
+
+
+def documents_of(batch: pa.RecordBatch) -> list[Document]:
+    """Make the documents of a batch of a ``documents`` dataset.
+
+    Raises ``InvalidDocumentError`` as the constructor of a document does.
+    """
+    if not _is_right(batch):
+        return list(map(document_from_row, batch.to_pylist()))  # it says what is wrong
+    is_collecting = gc.isenabled()
+    gc.disable()  # among many new objects it would look for cycles again and again
+    try:
+        columns = {
+            name: _divided(*_parts(batch, name)) if name in _KINDS else _objects(batch.column(name))
+            for name in batch.schema.names
+            if name != "metadata"
+        }
+        return _made(Document, columns | {"metadata": _maps(batch.column("metadata"))})
+    finally:
+        if is_collecting:
+            gc.enable()
+
+
+def _parts(batch: pa.RecordBatch, name: str) -> tuple[list[object], _Ints]:
+    """Make the spans, or categories, of a column; return also where each document's begin."""
+    values, offsets = _lists(batch, name)
+    kind = _KINDS[name]
+    if kind is str:
+        return _objects(values), offsets
+    columns = {
+        field.name: (_maps if pa.types.is_list(field.type) else _objects)(column)
+        for field, column in zip(values.type, values.flatten(), strict=True)
+    }
+    return _made(kind, columns), offsets
+
+
+def _made(kind: type[T], columns: Mapping[str, Sequence[object]]) -> list[T]:
+    """Make objects of a class with slots by its fields, which are checked already."""
+    things = [*map(object.__new__, repeat(kind, len(columns[next(iter(columns))])))]
+    for name, values in columns.items():
+        deque(map(getattr(kind, name).__set__, things, values), maxlen=0)
+    return things
+
+
+def _lists(batch: pa.RecordBatch, name: str) -> tuple[pa.Array, _Ints]:
+    """Return the values of all lists in a column, and where each list begins and ends."""
+    return _values(batch.column(name))
+
+
+def _values(lists: pa.ListArray) -> tuple[pa.Array, _Ints]:
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    return lists.flatten(), np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+
+
+def _divided(values: list[T], offsets: _Ints) -> list[tuple[T, ...]]:
+    return [tuple(values[start:end]) for start, end in pairwise(offsets.tolist())]
+
+
+def _objects(array: pa.Array) -> list[Any]:  # Any: Arrow does not tell Python types of columns
+    """Return the values of a column of numbers or strings; equal strings are one object."""
+    if array.null_count == len(array):
+        return [None] * len(array)
+    if pa.types.is_string(array.type):
+        encoded = array.dictionary_encode()
+        strings = [*encoded.dictionary.to_pylist(), None]
+        places = pc.fill_null(encoded.indices, len(strings) - 1)
+        return [strings[place] for place in places.to_numpy().tolist()]
+    if array.null_count:
+        return list(array.to_pylist())
+    return list(array.to_numpy().tolist())
+
+
+def _maps(pairs: pa.ListArray) -> list[dict[str, str]]:
+    values, offsets = _values(pairs)
+    if not len(values):
+        return [{} for _ in range(len(pairs))]
+    keys, texts = map(_objects, values.flatten())
+    return [
+        dict(zip(keys[start:end], texts[start:end], strict=True))
+        for start, end in pairwise(offsets.tolist())
+    ]
+
+
+def _is_right(batch: pa.RecordBatch) -> bool:
+    """Tell whether the rows are valid documents: what the constructors check."""
+    lengths = pc.utf8_length(batch.column("text")).to_numpy()
+    ids, categories = batch.column("id"), batch.column("categories").flatten()
+    mentions, offsets = _lists(batch, "mentions")
+    columns = dict(zip((field.name for field in mentions.type), mentions.flatten(), strict=True))
+    scores = columns["score"].drop_null().to_numpy()
+    metadata = batch.column("metadata").flatten()
+    attributes = columns["attributes"].flatten()
+    return (
+        not (pc.any(pc.equal(ids, "")).as_py() or categories.null_count)
+        and not any(a.null_count for a in (*metadata.flatten()[:1], *attributes.flatten()[:1]))
+        and {*columns["origin"].unique().to_pylist()} <= ORIGINS
+        and bool(((scores >= 0) & (scores <= 1)).all())
+        and all(_are_disjoint(*_lists(batch, name), lengths) for name in _NESTED[:2])
+        and _are_nested(mentions, offsets, lengths)
+    )
+
+
+def _ends(
+    spans: pa.StructArray, offsets: _Ints, lengths: _Ints
+) -> tuple[_Ints, _Ints, _Ints] | None:
+    """Return start, end and document of each span; None where one is empty or leaves its text."""
+    starts, ends = spans.flatten()[:2]
+    if spans.null_count or starts.null_count or ends.null_count:
+        return None
+    first, last = (array.to_numpy().astype(np.int64) for array in (starts, ends))
+    owners = np.repeat(np.arange(len(lengths)), np.diff(offsets))
+    is_right = (first >= 0) & (first < last) & (last <= lengths[owners])
+    return (first, last, owners) if is_right.all() else None
+
+
+def _are_disjoint(spans: pa.StructArray, offsets: _Ints, lengths: _Ints) -> bool:
+    if (ends := _ends(spans, offsets, lengths)) is None:
+        return False
+    first, last, owners = ends
+    return not ((first[1:] < last[:-1]) & (owners[1:] == owners[:-1])).any()
+
+
+def _are_nested(spans: pa.StructArray, offsets: _Ints, lengths: _Ints) -> bool:
+    """Tell whether spans are in order and do not cross; few documents have spans that overlap."""
+    if (ends := _ends(spans, offsets, lengths)) is None:
+        return False
+    first, last, owners = ends
+    is_same, overlaps = owners[1:] == owners[:-1], first[1:] < last[:-1]
+    is_later = (first[1:] > first[:-1]) | ((first[1:] == first[:-1]) & (last[1:] <= last[:-1]))
+    if (is_same & ~is_later).any():
+        return False
+    for owner in np.unique(owners[1:][is_same & overlaps]).tolist():
+        start, end = offsets[owner], offsets[owner + 1]
+        if not _nest(first[start:end].tolist(), last[start:end].tolist()):
+            return False
+    return True
+
+
+def _nest(starts: Sequence[int], ends: Sequence[int]) -> bool:
+    around: list[int] = []
+    for start, end in zip(starts, ends, strict=True):
+        while around and around[-1] <= start:
+            around.pop()
+        if around and end > around[-1]:
+            return False
+        around.append(end)
+    return True
+
+
+def batch_of(documents: Sequence[Document]) -> pa.RecordBatch:
+    """Make a batch of a ``documents`` dataset; raises ``pa.ArrowException`` and the like."""
+    columns = {
+        field.name: pa.array([getattr(d, field.name) for d in documents], field.type)
+        for field in _COLUMNS
+        if field.name not in _NESTED
+    }
+    for name in _NESTED[:4]:
+        columns[name] = _list_array([getattr(d, name) for d in documents], _type(name))
+    columns["metadata"] = _map_array([d.metadata for d in documents])
+    return pa.RecordBatch.from_arrays([columns[name] for name in _COLUMNS.names], schema=_COLUMNS)
+
+
+def _type(name: str) -> pa.DataType:
+    return _COLUMNS.field(name).type.value_type
+
+
+def _list_array(lists: Sequence[Sequence[object]], type: pa.DataType) -> pa.ListArray:
+    flat = [value for values in lists for value in values]
+    array = _structs(flat, type) if pa.types.is_struct(type) else pa.array(flat, type)
+    return _in_lists(array, map(len, lists))
+
+
+def _structs(values: Sequence[object], type: pa.StructType) -> pa.StructArray:
+    columns = []
+    for field in type:
+        column = [getattr(value, field.name) for value in values]
+        is_map = pa.types.is_list(field.type)
+        columns.append(_map_array(column) if is_map else pa.array(column, field.type))
+    return pa.StructArray.from_arrays(columns, fields=list(type))
+
+
+def _map_array(maps: Sequence[Mapping[str, str]]) -> pa.ListArray:
+    type = _type("metadata")
+    filled = [values for values in maps if values]
+    keys = pa.array([key for values in filled for key in values], pa.string())
+    texts = pa.array([text for values in filled for text in values.values()], pa.string())
+    return _in_lists(pa.StructArray.from_arrays([keys, texts], fields=list(type)), map(len, maps))
+
+
+def _in_lists(values: pa.Array, lengths: Iterable[int]) -> pa.ListArray:
+    offsets = np.cumsum([0, *lengths])
+    if offsets[-1] > np.iinfo(np.int32).max:
+        raise OverflowError(f"{offsets[-1]} values in the lists of a batch")
+    field = pa.field("item", values.type)
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values, type=pa.list_(field))
