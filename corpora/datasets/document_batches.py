@@ -7,7 +7,8 @@ the checks of the constructors are left out.
 import gc
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise, repeat
+from itertools import chain, islice, repeat
+from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -79,7 +80,8 @@ def _values(lists: pa.ListArray) -> tuple[pa.Array, _Ints]:
 
 
 def _divided(values: list[T], offsets: _Ints) -> list[tuple[T, ...]]:
-    return [tuple(values[start:end]) for start, end in pairwise(offsets.tolist())]
+    rest = iter(values)
+    return [tuple(islice(rest, length)) for length in np.diff(offsets).tolist()]
 
 
 def _objects(array: pa.Array) -> list[Any]:  # Any: Arrow does not tell Python types of columns
@@ -100,11 +102,8 @@ def _maps(pairs: pa.ListArray) -> list[dict[str, str]]:
     values, offsets = _values(pairs)
     if not len(values):
         return [{} for _ in range(len(pairs))]
-    keys, texts = map(_objects, values.flatten())
-    return [
-        dict(zip(keys[start:end], texts[start:end], strict=True))
-        for start, end in pairwise(offsets.tolist())
-    ]
+    rest = zip(*map(_objects, values.flatten()), strict=True)
+    return [dict(islice(rest, n)) if n else {} for n in np.diff(offsets).tolist()]
 
 
 def _is_right(batch: pa.RecordBatch) -> bool:
@@ -176,12 +175,12 @@ def _nest(starts: Sequence[int], ends: Sequence[int]) -> bool:
 def batch_of(documents: Sequence[Document]) -> pa.RecordBatch:
     """Make a batch of a ``documents`` dataset; raises ``pa.ArrowException`` and the like."""
     columns = {
-        field.name: pa.array([getattr(d, field.name) for d in documents], field.type)
+        field.name: pa.array(list(map(attrgetter(field.name), documents)), field.type)
         for field in _COLUMNS
         if field.name not in _NESTED
     }
     for name in _NESTED[:4]:
-        columns[name] = _list_array([getattr(d, name) for d in documents], _type(name))
+        columns[name] = _list_array(list(map(attrgetter(name), documents)), _type(name))
     columns["metadata"] = _map_array([d.metadata for d in documents])
     return pa.RecordBatch.from_arrays([columns[name] for name in _COLUMNS.names], schema=_COLUMNS)
 
@@ -191,7 +190,7 @@ def _type(name: str) -> pa.DataType:
 
 
 def _list_array(lists: Sequence[Sequence[object]], type: pa.DataType) -> pa.ListArray:
-    flat = [value for values in lists for value in values]
+    flat = list(chain.from_iterable(lists))
     array = _structs(flat, type) if pa.types.is_struct(type) else pa.array(flat, type)
     return _in_lists(array, map(len, lists))
 
@@ -199,7 +198,7 @@ def _list_array(lists: Sequence[Sequence[object]], type: pa.DataType) -> pa.List
 def _structs(values: Sequence[object], type: pa.StructType) -> pa.StructArray:
     columns = []
     for field in type:
-        column = [getattr(value, field.name) for value in values]
+        column = list(map(attrgetter(field.name), values))
         is_map = pa.types.is_list(field.type)
         columns.append(_map_array(column) if is_map else pa.array(column, field.type))
     return pa.StructArray.from_arrays(columns, fields=list(type))
