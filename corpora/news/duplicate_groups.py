@@ -10,12 +10,13 @@ all articles gives. A revisit record has the key of the article that it repeats.
    bytes of ``N_SKETCHED`` hashes (one pair in ten million at Jaccard 0.8 is not); in a band of more
    than ``MAX_COMPARED`` articles, all are linked.
 2. Articles get the least article that they are linked with, in ``ROUNDS`` rounds that each
-   multiply the distance (``spread``, Hash-to-Min of Rastogi et al., 2013, arXiv:1203.5387). Only a
-   chain of links from partition to partition that is longer than these reach would be cut.
+   multiply the distance (``spread``, Hash-to-Min of Rastogi et al., 2013, arXiv:1203.5387). What
+   longer chains of links from partition to partition leave open, one worker joins
+   (``is_settled``, ``join``).
 3. The shards with members of groups are read, and each group is compared (``decide``).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +32,7 @@ from corpora.news.near_duplicates import band_keys
 from corpora.news.page_metadata import without_session
 from corpora.runs.work_directory import WorkDirectory
 
-ROUNDS = 5
+ROUNDS = 3
 MAX_COMPARED = 1_000
 N_SKETCHED = 32
 _MARGIN = 0.4
@@ -200,6 +201,25 @@ def spread(ref: int, others: Iterable[int]) -> Iterator[tuple[int, int]]:
     for other in known:
         yield least, other
         yield other, least
+
+
+def is_settled(ref: int, others: Iterable[int]) -> bool:
+    """Tell whether an article is the least that it knows, or knows only that and itself.
+
+    If all are settled, each group is known to its least article. Else the groups of the least
+    articles must be joined by what the others know: each link between two groups is one of theirs.
+    """
+    known = {ref, *others}
+    return ref == min(known) or len(known) <= 2
+
+
+def join(unsettled: Iterable[Sequence[int]]) -> dict[int, int]:
+    """Map articles to the least of their group, by what the articles that are not settled know."""
+    forest = _Forest()
+    for first, *others in unsettled:
+        for other in others:
+            forest.join(first, other)
+    return dict(forest.links())
 
 
 def read_members(

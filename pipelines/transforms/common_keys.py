@@ -4,7 +4,7 @@ Unlike other graphs, these have one unit and spread the shards: what has a commo
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
 from typing import Generic, TypeVar
@@ -21,6 +21,8 @@ from corpora.news.duplicate_groups import (
     ROUNDS,
     Source,
     entries_of,
+    is_settled,
+    join,
     links_of,
     place_of,
     read_members,
@@ -89,7 +91,17 @@ class FindDuplicateArticles(OfRun, Step):
         for number in range(ROUNDS):
             known = links | f"Known {number}" >> beam.GroupByKey()
             links = known | f"Tell {number}" >> _do(_Tell())
-        members = links | "Groups" >> beam.GroupByKey() | "Places" >> _do(_Place())
+        known = links | "Groups" >> beam.GroupByKey()
+        open_links = known | "Open" >> beam.FlatMap(_unsettled).with_input_types(_ANYTHING)
+        roots = (
+            pcoll.pipeline
+            | "Begin" >> beam.Create([0])
+            | "Join" >> beam.Map(_join, beam.pvalue.AsIter(open_links))
+        )
+        place = beam.FlatMap(_place, beam.pvalue.AsSingleton(roots))
+        members = known | "Places" >> place.with_input_types(
+            _ANYTHING, _ANYTHING
+        ).with_output_types(_KEYED)
         duplicates = (
             ((sources | "Number" >> _do(_Number())), members)
             | "With sources" >> beam.Flatten()
@@ -185,11 +197,21 @@ class _Tell(StepFunction):
         yield from spread(*known)
 
 
-class _Place(StepFunction):
-    def process(self, known: tuple[int, Iterable[int]]) -> Iterator[Keyed]:
-        ref, others = known
-        number, row = place_of(ref)
-        yield number, (row, min([ref, *others]))
+def _unsettled(known: tuple[int, Iterable[int]]) -> Iterator[tuple[int, ...]]:
+    ref, others = known[0], tuple(known[1])
+    if not is_settled(ref, others):
+        yield ref, *others
+
+
+def _join(_: int, unsettled: Iterable[tuple[int, ...]]) -> dict[int, int]:
+    return join(unsettled)
+
+
+def _place(known: tuple[int, Iterable[int]], roots: Mapping[int, int]) -> Iterator[Keyed]:
+    ref, others = known
+    number, row = place_of(ref)
+    least = min([ref, *others])
+    yield number, (row, roots.get(least, least))
 
 
 class _Number(StepFunction):

@@ -2,6 +2,7 @@
 
 import random
 import unicodedata
+from itertools import pairwise
 
 import pyarrow as pa
 import pytest
@@ -24,6 +25,8 @@ from corpora.news.duplicate_groups import (
     ROUNDS,
     Source,
     entries_of,
+    is_settled,
+    join,
     links_of,
     spread,
 )
@@ -342,12 +345,31 @@ def groups_of(folder, rows, n_partitions):
         for _, part in in_partitions(entries, by="key", n_partitions=n_partitions)
         for link in links_of([part], threshold=0.8)
     ]
-    for _ in range(ROUNDS):
-        links = [link for known in grouped(links).items() for link in spread(*known)]
     groups = {}
-    for ref, others in grouped(links).items():
-        groups.setdefault(min(others), []).append(rows[ref])
+    for ref, least in after_rounds(links, n_rounds=ROUNDS).items():
+        groups.setdefault(least, []).append(rows[ref])
     return groups.values()
+
+
+def after_rounds(links, *, n_rounds):
+    """Map each article to the least of its group, as the steps of ``FindDuplicateArticles`` do."""
+    for _ in range(n_rounds):
+        links = [link for known in grouped(links).items() for link in spread(*known)]
+    known = grouped(links)
+    roots = join([[ref, *others] for ref, others in known.items() if not is_settled(ref, others)])
+    return {ref: roots.get(min(others), min(others)) for ref, others in known.items()}
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=60), st.integers(1, 3))
+def test_chains_longer_than_the_rounds_reach_are_one_group(pairs, n_rounds):
+    chain = list(pairwise(range(100, 200)))
+    links = [sorted(pair, reverse=True) for pair in [*pairs, *chain]]
+    links += [(ref, ref) for pair in links for ref in pair]
+
+    groups = after_rounds(links, n_rounds=n_rounds)
+
+    assert groups == join(links)
+    assert {groups[ref] for ref in range(100, 200)} == {100}
 
 
 def grouped(links):
