@@ -36,7 +36,7 @@ from corpora.runs.receipts import Accounting, Receipt, Totals, read_receipt, sor
 from corpora.runs.record_errors import INTERNAL_ERROR
 from corpora.runs.work_directory import COUNTS, MERGED, WorkDirectory
 from corpora.system.files import inside, is_plain, locked, refuse_links, sha256_of, take_away
-from corpora.system.parsing import JsonObject, read_json
+from corpora.system.parsing import read_json
 from corpora.system.threads import map_in_order
 from corpora.system.writing import is_temporary, sync_file, sync_folder, write_json, write_text
 
@@ -311,7 +311,7 @@ class Build:
         )
 
     @cached_property
-    def _description(self) -> JsonObject:
+    def _description(self) -> dict[str, object]:
         """The description of the plan, with the hashes of all inputs."""
         return self.plan.describe(self._totals.inputs)
 

@@ -247,14 +247,14 @@ class Plan:
         return replace(self, units=filled(self.units), stages=stages) if files else self
 
     @cached_property
-    def description(self) -> JsonObject:
+    def description(self) -> dict[str, object]:
         """Everything that decides a byte of the output, in the form of ``dataset.json``.
 
         Inputs that are not read yet have no hash; those in buckets have their version.
         """
         return self.describe({})
 
-    def describe(self, hashes: Mapping[str, str]) -> JsonObject:
+    def describe(self, hashes: Mapping[str, str]) -> dict[str, object]:
         """Describe the plan with the hashes that units have taken, by the names of inputs."""
         return {
             "pipeline": self.pipeline,
