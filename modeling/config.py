@@ -204,6 +204,9 @@ class HeadsConfig(Config):
     entity_scope: Literal["vocabulary", "group", "document"] = "vocabulary"
     """The entities from which that of a subword is predicted: the whole vocabulary; or those that
     the examples of its group (such as a novel), or of its document, mention."""
+    entity_weights: Literal["even", "inverse"] = "even"
+    """The weights of masked entities in the loss; ``inverse``: 1 / count of the entity in training,
+    scaled so that the mean over mentions is 1 (DaLUKE)."""
     tied: bool = True
     """Whether the matrix of the subword head is the subword embedding."""
     transform: bool = True

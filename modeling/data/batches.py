@@ -417,10 +417,14 @@ class ValidationBatches:
 
 
 def draws_negatives(config: PretrainConfig) -> bool:
-    """Tell whether negatives of the whole entity vocabulary are drawn, once for each step."""
+    """Tell whether negatives of the whole entity vocabulary are drawn, once for each step.
+
+    Where there are no more entities than negatives, the whole softmax costs less, and is exact.
+    """
     weights, heads = config.heads.weights, config.heads
     is_of_subwords = "subword_entities" in weights and heads.entity_scope == "vocabulary"
-    return config.masking.n_negatives > 0 and ("entities" in weights or is_of_subwords)
+    n_others = config.encoder.n_entities - 1
+    return 0 < config.masking.n_negatives < n_others and ("entities" in weights or is_of_subwords)
 
 
 def _collator_of(

@@ -123,6 +123,8 @@ class EntityHead(VocabularyHead):
         n_entities = len(table.weight)
         uniform = torch.full((n_entities,), -math.log(n_entities))
         self.register_buffer("log_q", uniform, persistent=False)
+        self.label_weights: Tensor | None
+        self.register_buffer("label_weights", None, persistent=False)
 
     def set_proposal(self, log_q: Tensor) -> None:
         """Set the log-probabilities (V,) of drawing each id as a negative; by default uniform.
@@ -137,14 +139,26 @@ class EntityHead(VocabularyHead):
         self.log_q = log_q.to(self.log_q)
 
     def loss(self, states: Tensor, targets: Targets) -> Tensor:
-        """Compute the summed cross-entropy in float32; sampled if the targets have negatives."""
-        if targets.negatives is None:
+        """Compute the summed cross-entropy in float32; sampled if the targets have negatives.
+
+        If ``label_weights`` (V,) are set, each target has the weight of its entity.
+        """
+        if targets.negatives is None and self.label_weights is None:
             return super().loss(states, targets)
+        losses = self._losses(states, targets)
+        if self.label_weights is None:
+            return losses.sum()
+        return (self.label_weights[targets.labels] * losses).sum()
+
+    def _losses(self, states: Tensor, targets: Targets) -> Tensor:
+        if targets.negatives is None:
+            logits = self.logits(states).to(self.bias.dtype)
+            return functional.cross_entropy(logits, targets.labels, reduction="none")
         own, drawn = self._sampled_logits(self._features(states), targets.labels, targets.negatives)
         drawn = drawn - (self.log_q[targets.negatives] + math.log(max(1, drawn.shape[1])))
         is_label = targets.negatives == targets.labels[:, None]  # (M, S)
         both = torch.cat([own[:, None], drawn.masked_fill(is_label, -torch.inf)], dim=1)
-        return (both.logsumexp(1) - own).sum()
+        return both.logsumexp(1) - own
 
     def _sampled_logits(
         self, features: Tensor, labels: Tensor, negatives: Tensor

@@ -4,7 +4,9 @@ import logging
 from collections.abc import Iterable, Iterator
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from modeling.config import ConfigError, PretrainConfig
 from modeling.data.batch import Batch
@@ -110,6 +112,14 @@ class Feed:
                 "0, or make the examples with another entity vocabulary."
             )
         return proposal_of(counts)
+
+    def entity_weights(self) -> Tensor | None:
+        """Compute the (entities,) weights of masked entities in the loss; None: all are 1."""
+        heads, counts = self.config.heads, self.sources.entity_counts
+        if heads.entity_weights == "even" or "entities" not in heads.weights:
+            return None
+        mean = counts.sum() / max(np.count_nonzero(counts), 1)
+        return torch.from_numpy(np.where(counts > 0, mean / np.maximum(counts, 1), 0.0)).float()
 
     def costs(self) -> Line:
         """Return the number of training examples, their mean length and mean number of mentions.

@@ -265,6 +265,8 @@ class Session(Core):
         start = load_tensors(self.folder.start, torch.device("cpu")) if is_first else {}
         self.distances = Distances(start, progress.transferred)  # memory-mapped
         self.recorder = Recorder(self.folder, self.display, after=after, is_silent=not is_first)
+        if (weights := self.feed.entity_weights()) is not None:
+            self.model.heads["entities"].label_weights = weights.to(self.world.device)
         if self.feed.proposal is not None:
             log_q = torch.from_numpy(self.feed.proposal).log().to(self.world.device)
             for name in {"entities", "subword_entities"} & set(self.weights):

@@ -211,7 +211,7 @@ def test_sets_are_mixed_by_weight(samples, subwords, tmp_path):
 
 
 def test_negatives_are_the_same_in_all_of_a_step_and_others_in_the_next(samples, subwords, train):
-    config = samples.config(MaskingConfig(n_negatives=30, entity_ratio=1.0))
+    config = samples.config(MaskingConfig(n_negatives=10, entity_ratio=1.0))
     devices = [Batches(config, [train], subwords, rank=rank, world=2) for rank in (0, 1)]
 
     drawn = [
@@ -222,7 +222,15 @@ def test_negatives_are_the_same_in_all_of_a_step_and_others_in_the_next(samples,
 
     assert [len(step) for step in drawn] == [1, 1]
     assert drawn[0] != drawn[1]
-    assert all(len(ids) == 30 and min(ids) > 2 and max(ids) < 20 for [ids] in drawn)
+    assert all(len(ids) == 10 and min(ids) > 2 and max(ids) < 20 for [ids] in drawn)
+
+
+def test_where_entities_are_no_more_than_negatives_none_are_drawn(samples, subwords, train):
+    config = samples.config(MaskingConfig(n_negatives=30, entity_ratio=1.0))
+
+    [*batches] = Batches(config, [train], subwords).batch(0)
+
+    assert all(batch.targets["entities"].negatives is None for batch in batches)
 
 
 def test_nothing_is_masked_that_is_not_to_be_predicted(samples, subwords, train):

@@ -121,6 +121,21 @@ def test_first_subwords_are_pooled(lengths):
     assert pooled.equal(torch.stack([part[0] for part in subwords.split(lengths)]))
 
 
+@pytest.mark.parametrize("negatives", [None, torch.tensor([6, 1, 5])])
+def test_weights_of_entities_multiply_their_losses(head, negatives):
+    states, labels = torch.randn(5, WIDTH).double(), torch.tensor([2, 3, 2, 4, 5])
+    row, weights = torch.tensor([0]), torch.linspace(0.5, 2, N_ENTITIES).double()
+    each = [
+        head.loss(state[None], Targets(row, label[None], negatives=negatives))
+        for state, label in zip(states, labels, strict=True)
+    ]
+
+    head.label_weights = weights
+
+    found = head.loss(states, Targets(torch.arange(5), labels, negatives=negatives))
+    torch.testing.assert_close(found, (weights[labels] * torch.stack(each)).sum())
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_means_are_of_the_subwords_of_each_sequence(dtype):
     lengths = (300, 1, 4)
