@@ -339,6 +339,7 @@ next_steps = said("""\
 made  {output} (dataset)
 next  onoma verify {output}
       onoma show {output} --limit 1
+      onoma tokenizer --input {output} …
 """)
 
 

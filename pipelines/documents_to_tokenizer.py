@@ -7,6 +7,7 @@ Examples:
       --output build/characters
 """
 
+import logging
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from corpora.runs.build import Build
     from corpora.tokenization.learning import Rules
 
+log = logging.getLogger(__name__)
+
 DATASETS = {"": "subwords"}
 MIN_SIZE = 256
 """The least ``--size``: room for special tokens, and for letters and digits at the beginning and
@@ -35,9 +38,10 @@ PART_BYTES = 1 << 30
 class Options(CommonOptions):
     """Options of ``onoma tokenizer``."""
 
-    size: int = option(
-        30_000,
-        help="largest number of subwords, including special ones (default: 30000)",
+    size: int | None = option(
+        None,
+        help="largest number of subwords, including special ones (default: a quarter of the "
+        "distinct words, from 1000 to 30000; with --characters 30000)",
         at_least=MIN_SIZE,
     )
     cased: bool = option(
@@ -71,7 +75,8 @@ def plan(options: Options) -> Plan:
 def _rules(options: Options) -> "Rules":
     from corpora.tokenization.learning import Rules
 
-    return Rules(**{field.name: getattr(options, field.name) for field in fields(Rules)})
+    given = {field.name: getattr(options, field.name) for field in fields(Rules)}
+    return Rules(**given | {"size": options.size or 0})
 
 
 def _stages(files: Sequence[InputFile]) -> Iterator[Stage]:
@@ -138,6 +143,14 @@ def write_side_files(build: "Build", options: Options) -> None:
     backend = wordpiece(subwords, cased=options.cased)
     Tokenizer(backend, name=build.output.name).save(build.side)
     write_text(build.side / "report.md", [report(build.counters, _rules(options))])
+    n_words = build.counters["words.distinct"]
+    if options.size and not options.characters and 2 * len(subwords) > n_words:
+        log.warning(
+            "%s subwords for %s distinct words: many are seen once or twice, and little can be "
+            "learned of them. Leave out --size, or add text.",
+            f"{len(subwords):,}",
+            f"{n_words:,}",
+        )
 
 
 next_steps = said("""\

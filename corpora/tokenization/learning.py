@@ -36,7 +36,7 @@ class Rules:
     """The limits of a vocabulary that is learned."""
 
     size: int
-    """The most subwords, special ones included."""
+    """The most subwords, special ones included; 0: by the words of the text (``size_for``)."""
     cased: bool
     characters: bool
     """Whether every subword is one character."""
@@ -64,8 +64,19 @@ def learn(table: WordTable, counts: CharacterCounts, rules: Rules) -> list[str]:
     return _merge_pairs(table, sorted(characters), sorted(continuing), rules=rules)
 
 
+_SMALLEST, _LARGEST, _WORDS_OF_SUBWORD = 1_000, 30_000, 4
+
+
+def size_for(n_distinct: int) -> int:
+    """Choose the size of a vocabulary: a quarter of the distinct words, from 1,000 to 30,000.
+
+    With more, most words of a small text would be subwords that are seen once or twice.
+    """
+    return min(max(n_distinct // _WORDS_OF_SUBWORD, _SMALLEST), _LARGEST)
+
+
 def limited(rules: Rules, table: WordTable) -> Rules:
-    """Increase ``min_count`` until no more than ``MAX_WORDS`` distinct words are left.
+    """Choose the size if it is 0, and a ``min_count`` that leaves at most ``MAX_WORDS`` words.
 
     Of words that are seen equally often, all are learned from or none; the most frequent words are
     always learned from.
@@ -82,7 +93,8 @@ def limited(rules: Rules, table: WordTable) -> Rules:
         least = count
     else:
         least = 1
-    return replace(rules, min_count=max(rules.min_count, least))
+    size = rules.size or (_LARGEST if rules.characters else size_for(n_words.total()))
+    return replace(rules, size=size, min_count=max(rules.min_count, least))
 
 
 def _always(rules: Rules) -> set[str]:

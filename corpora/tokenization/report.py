@@ -14,7 +14,7 @@ def report(counters: Mapping[str, int], rules: Rules) -> str:
     n_words, n_characters = counters["words"], counters["characters"]
     unknown = _of_all(counters["characters.unknown"], n_characters)
     rows: dict[str, str] = {
-        "size": f"{counters['subwords']:,} of at most {rules.size:,}",
+        "size": f"{counters['subwords']:,}" + (f" of at most {rules.size:,}" if rules.size else ""),
         "kind": f"{kind}, {case}, accents kept",
         "words": f"{n_words:,}; {counters['words.distinct']:,} distinct",
         "subwords per word": f"{counters['words.subwords'] / n_words:.4f}",

@@ -1,7 +1,8 @@
 """The batches of a run, for training and validation, and counts in the training examples."""
 
 import logging
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 import torch
@@ -23,6 +24,8 @@ from modeling.training.world import World
 
 log = logging.getLogger(__name__)
 
+_THIN = 400
+"""With fewer validation targets, a ratio is not sure to 5 points."""
 COUNTED = 20_000
 """The number of training examples, evenly spaced, that baselines count."""
 
@@ -84,6 +87,17 @@ class Feed:
                 "The validation pairs %s: their accuracy says nothing. Keep more documents of "
                 "two sentences or more for it: onoma examples --validation.",
                 what,
+            )
+
+    def check_validation(self, n_targets: Mapping[str, int]) -> None:
+        """Warn of objectives with so few validation targets that their scores say little."""
+        thin = {name: n for name, n in n_targets.items() if 0 < n < _THIN}
+        if thin:
+            log.warning(
+                "Validation is thin: %s, so a ratio of right ones is sure to ± %.0f points only. "
+                "Keep more documents for it: onoma examples --validation.",
+                ", ".join(f"{n} targets of {name}" for name, n in thin.items()),
+                100 * 1.96 * math.sqrt(0.25 / min(thin.values())),
             )
 
     def _evaluation(self, world: World) -> Iterable[Batch]:

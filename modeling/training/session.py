@@ -212,7 +212,10 @@ class Session(Core):
         if self.feed.has_validation:
             if self.world.is_first:
                 for kind, baseline in self.feed.baselines():
-                    self.record(kind, baseline.to_json())
+                    line = baseline.to_json()
+                    self.record(kind, line)
+                    if kind == "unigram":
+                        self.feed.check_validation(line["targets"])
                 self.feed.check_pairs()
             if self.base is not None:
                 batches = map(without_mentions, self.feed.validation)

@@ -18,7 +18,7 @@ from corpora.entities.counts import Sums
 from corpora.runs.build import hold
 from corpora.store.inspection import main as shards
 from corpora.tokenization import learning
-from corpora.tokenization.learning import Rules, learn, limited
+from corpora.tokenization.learning import Rules, learn, limited, size_for
 from corpora.tokenization.tokenizers import SPECIALS, UNK, Tokenizer, wordpiece
 from corpora.tokenization.word_counts import CharacterCounts, WordCounter, WordTable, total_batches
 from pipelines import documents_to_tokenizer as pipeline
@@ -376,3 +376,8 @@ def test_real_german_words_are_mostly_whole(realdata, tmp_path, monkeypatch):
     too_long = sum(n for word, n in counted([text], cased=False).items() if len(word) > 100)
     assert counters["words.unknown"] == counters["words.too_long"] == too_long
     assert counters["words.whole"] > 0.5 * counters["words"]
+
+
+@pytest.mark.parametrize(("n_words", "size"), [(10, 1_000), (40_000, 10_000), (10**7, 30_000)])
+def test_the_size_is_a_quarter_of_the_words_within_limits(n_words, size):
+    assert size_for(n_words) == size

@@ -8,7 +8,11 @@ import torch
 
 from corpora.tokenization.tokenizers import Special
 from modeling.data.batch import Batch, Layout, Mentions, Rows, Targets
+from modeling.recipes.pretraining import recipe
 from modeling.training.baselines import Forms, Neighbours, look_up, unigram
+from modeling.training.feeding import Feed
+from modeling.training.sources import complete, open_sources
+from modeling.training.world import World
 
 CLS, SEP, MASK, N_SUBWORDS = 2, 3, 4, 9
 FREQUENT = np.array([0, 0, 0, 0, 0, 4, 3, 2, 1])
@@ -106,3 +110,12 @@ def test_unigram_is_always_the_most_frequent(batch):
     assert evaluation.accuracy["entities"][1] == pytest.approx(
         (one.targets["entities"].labels == 0).float().mean().item()
     )
+
+
+def test_few_validation_targets_are_warned_of(examples, caplog):
+    sources = open_sources([examples])
+    feed = Feed(complete(recipe("bert_small"), sources), sources, World())
+
+    feed.check_validation({"subwords": 2_000, "entities": 96})
+
+    assert "thin: 96 targets of entities, so a ratio of right ones is sure to ± 10" in caplog.text
