@@ -43,6 +43,8 @@ _BLOCKS = _KINDS.keys() | {
 _SPACES = re.compile("[ \t\n\r\f\u00a0\u2028\u2029]+")
 _LINE_END = re.compile("([^\x00-\u2e7f])\n(?=([^\x00-\u2e7f]))")
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden")
+_ON_PICTURE = re.compile(r"position\s*:\s*absolute")
+"""Matches the style of words that stand on a picture or map, not in the text."""
 _FOOTER = re.compile(r"linear-gradient\(180deg, #E8E8E8, white\); border-top: dashed")
 """Matches the style of the line with the licence at the end of each page of a ZIM archive."""
 _FOR_READERS_ALOUD = frozenset({"sr-only", "visualhide"})
@@ -191,7 +193,7 @@ class Reader:
             self.text(raised)
         elif tag == "rt":
             reading = node.text(deep=True).strip()
-            if not reading or (node.parent and node.parent.css_first("rp")):
+            if not reading or (node.parent and node.parent.css_first("rp, .rp")):
                 return False
             self.text(f"（{reading}）" if any(map(is_solid, reading)) else f" ({reading})")
         elif "mw:LanguageVariant" in (attributes.get("typeof") or ""):
@@ -370,7 +372,9 @@ def _reason(tag: str, attributes: Attributes) -> str:
         return ""
     if _FOOTER.search(style):
         return "footer"
-    return "hidden" if "hidden" in attributes or _HIDDEN.search(style) else ""
+    if "hidden" in attributes or _HIDDEN.search(style):
+        return "hidden"
+    return "label" if _ON_PICTURE.search(style) else ""
 
 
 @cache

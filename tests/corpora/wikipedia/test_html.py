@@ -40,6 +40,8 @@ def read(body, *, lang="en", title="Orbel"):
         ("<div class='poem'><p>a<br>b</p></div>", "a\nb"),
         ("<p>E = <i class='mwe-math-element'><annotation>mc^{2}</annotation></i>.</p>", "E = ."),
         ("<p>a</p><table><tr><td>b</td></tr></table><div role='note'>c</div>", "a"),
+        ("<p>a</p><div style='position: absolute; left: 5px'>on a map</div><p>b</p>", "a\nb"),
+        ("<ruby>漢<i class='rp'>（</i><rt>かん</rt><i class='rp'>）</i></ruby>", "漢（かん）"),
         ("<p>a<!-- b --><script>c</script><style>d</style></p>", "a"),
     ],
 )  # fmt: skip
