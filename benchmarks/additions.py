@@ -149,7 +149,7 @@ def places_of(documents: Path, known: Knowledge, folder: Path, *, lang: str | No
         ids += batch.column("id").take(pa.array(of)).to_pylist()
         parts.append(columns)
     features, truth, weights = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return Places.of(features, truth, ids, names=NAMES, weights=weights)
+    return Places.of(features, truth, ids, names=NAMES, weights=weights).part(weights > 0)
 
 
 def found_again(places: Places, values: Floats, n_links: int) -> str:

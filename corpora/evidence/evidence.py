@@ -31,6 +31,8 @@ class Evidence:
     min_precision: float
     measured: Measured | None = None
     """The threshold and what it reaches on held-out places; None: no threshold reaches it."""
+    expected: float | None = None
+    """The mean probability of the places of unknown truth above the threshold, if there are any."""
 
     def probabilities(self, features: Floats) -> Floats:
         """Compute the probability of a mention at places, shape (N,), from features (N, F)."""
@@ -59,6 +61,7 @@ class Evidence:
             (intercept, slope),
             stored["min_precision"],
             stored["measured"] and _measured(**stored["measured"]),
+            stored["expected"],
         )
 
 
@@ -73,12 +76,18 @@ def _measured(
 
 
 def learn(
-    places: Places, *, min_precision: float, n_missed: float = 0, is_cautious: bool = False
+    places: Places,
+    *,
+    min_precision: float,
+    n_missed: float = 0,
+    is_cautious: bool = False,
+    unknown: Floats | None = None,
 ) -> Evidence:
     """Learn from places, and find the lowest threshold that reaches a precision.
 
     ``n_missed`` mentions had no place, and lower the recall. ``is_cautious``: the lower end of the
-    interval must reach the precision.
+    interval must reach the precision. ``unknown``: features of places of unknown truth, whose mean
+    probability above the threshold must reach it, too: they are not as the others are.
     """
     held_out = cross_fit(places)
     odds = replace(places, names=("log_odds",), features=held_out[:, None])
@@ -86,9 +95,18 @@ def learn(
     evidence = Evidence(fit(places), (line.intercept, max(line.weights[0], 0.0)), min_precision)
     chances = evidence.calibrated(held_out)
     threshold = lowest_threshold(min_precision, chances, places, is_cautious=is_cautious)
+    expected = None
+    if unknown is not None and threshold is not None:
+        there = evidence.probabilities(unknown)
+        groups, weights = np.zeros(len(there), np.int64), np.ones(len(there))
+        as_expected = Places(places.names, unknown, there, groups, weights)
+        lowest = lowest_threshold(min_precision, there, as_expected)
+        threshold = None if lowest is None else max(threshold, lowest)
+        expected = None if threshold is None else float(there[there >= threshold].mean())
     if threshold is None:
         return evidence
-    return replace(evidence, measured=measure(threshold, chances, places, n_missed=n_missed))
+    measured = measure(threshold, chances, places, n_missed=n_missed)
+    return replace(evidence, measured=measured, expected=expected)
 
 
 def cross_fit(places: Places) -> Floats:

@@ -18,6 +18,8 @@ Flags = npt.NDArray[np.bool_]
 N_WORDS = 1 << 16
 """The number of values that words are hashed to; 0: no word."""
 _STEM = 5  # first characters by which inflected forms of a word are one
+_SMALL = 4  # the most characters of a small word between words of a name: *of the*, *von*
+_MOST_SMALL = 2
 _CLOSING = np.frombuffer(" \u00a0\"'“”«»„‘’‚‹›([{–—•*-".encode("utf-32-le"), np.uint32)
 _ENDS = np.frombuffer("\n.!?…:;。！？।։؟۔".encode("utf-32-le"), np.uint32)
 _JOINTS = np.frombuffer(" \u00a0-‐–".encode("utf-32-le"), np.uint32)
@@ -74,18 +76,48 @@ class Contexts:
 
     def words_after(self, ends: Numbers) -> tuple[Numbers, Flags]:
         """Hash the word after each span, and tell whether it has a capital first letter."""
-        at = ends + 1
-        joined = np.isin(self._codes[at], _JOINTS)
-        at = np.where(joined, at + 1, at)
-        return self._hash(at), (self._kinds[at] & _UPPER) > 0
+        at = self._after(ends)
+        return self._hash(at), self._is_upper(at)
 
     def words_before(self, starts: Numbers) -> tuple[Numbers, Flags]:
         """Hash the word before each span, and tell whether it has a capital inside a sentence."""
-        at = starts
-        at = np.where(np.isin(self._codes[at], _JOINTS), at - 1, at)
-        at = np.where((self._kinds[at] & _WORD) > 0, self._word_begins[at], at)
-        is_upper = ((self._kinds[at] & _UPPER) > 0) & ~self._starts[at]
-        return self._hash(at), is_upper
+        at = self._before(starts)
+        return self._hash(at), self._is_upper(at) & ~self._starts[at]
+
+    def names_before(self, starts: Numbers) -> tuple[Numbers, Flags, Numbers]:
+        """Hash the word with a capital that only small words part from a span: *Battle of the*.
+
+        Tells also whether it stands inside a sentence, and at which offset.
+        """
+        at = first = self._before(starts)
+        for _ in range(_MOST_SMALL):
+            at = np.where(self._is_small(at), self._before(at - 1), at)
+        is_name = (at < first) & self._is_upper(at)
+        return np.where(is_name, self._hash(at), 0), is_name & ~self._starts[at], at - 1
+
+    def has_name_after(self, ends: Numbers) -> Flags:
+        """Tell which spans only a small word parts from a word with a capital: *of Vienna*."""
+        at = self._after(ends)
+        beyond = self._after(np.minimum(self._end_of_word(at), len(self._codes) - 2) - 1)
+        return self._is_small(at) & self._is_upper(beyond)
+
+    def _after(self, ends: Numbers) -> Numbers:
+        """Find the first character of the word after each offset of the text."""
+        at = ends + 1
+        return np.where(np.isin(self._codes[at], _JOINTS), at + 1, at)
+
+    def _before(self, starts: Numbers) -> Numbers:
+        """Find the first character of the word before each offset of the text."""
+        at = np.where(np.isin(self._codes[starts], _JOINTS), starts - 1, starts)
+        return np.where((self._kinds[at] & _WORD) > 0, self._word_begins[at], at)
+
+    def _is_upper(self, at: Numbers) -> Flags:
+        return np.asarray((self._kinds[at] & _UPPER) > 0)
+
+    def _is_small(self, at: Numbers) -> Flags:
+        """Tell where a short word without a capital begins."""
+        is_word = (self._kinds[at] & (_WORD | _UPPER)) == _WORD
+        return np.asarray(is_word & (self._word_ends[at] - at <= _SMALL))
 
     def _hash(self, at: Numbers) -> Numbers:
         """Hash the beginnings of words at places of the padded text."""

@@ -25,6 +25,8 @@ SPELLING = (
 _WORD = re.compile(r"\w+")
 _LETTER = re.compile(r"[^\W\d_]")
 _QUALIFIER = re.compile(r" ?[(（].*[)）]$")
+MOST_WORDS = 3
+"""The words of the longest parts of titles that are compared with forms."""
 _MOST = 127
 _NAMES = pa.schema([SCHEMAS["chosen_forms"].columns.field("entity")])
 
@@ -47,7 +49,7 @@ class FormFacts:
         self.spelling: npt.NDArray[np.int8] = columns[3]
         """The facts of ``SPELLING`` on each form."""
         self.words: npt.NDArray[np.uint64] = columns[4]
-        """The hash of each form that is one word, folded; else 0."""
+        """The hash of each form of at most ``MOST_WORDS`` words, folded; else 0."""
 
     def names_of(self, forms: Numbers) -> list[str | None]:
         """Return the entities of forms."""
@@ -66,7 +68,8 @@ def write_facts(folder: Path, chosen: Path, counts: Path) -> None:
         pairs = zip(forms, entities.to_pylist(), strict=True)
         rows = np.array([spelling(*pair) for pair in pairs], np.int8).reshape(-1, len(SPELLING))
         spellings.append(rows)
-        words.append(np.where(rows[:, 0] == 1, hashed_words(forms), 0).astype(np.uint64))
+        is_short = rows[:, 0] <= MOST_WORDS
+        words.append(np.where(is_short, hashed_words(forms), 0).astype(np.uint64))
     of_forms = np.concatenate(hashes)
     nothing = long_hashes(pa.array([""]))
     entities_of_all = np.setdiff1d(of_forms, nothing)
@@ -91,15 +94,19 @@ def _known_counts(counts: Floats) -> Floats:
 
 
 def hashed_words(words: Sequence[str]) -> npt.NDArray[np.uint64]:
-    """Hash words without regard to case."""
+    """Hash words, or runs of words, without regard to case."""
     return long_hashes(pa.array([word.lower() for word in words], pa.string()))
 
 
 @lru_cache(maxsize=1 << 14)
-def title_words(entity: str) -> tuple[str, ...]:
-    """Return the words of the title of an entity, without its qualifier, if it has several."""
+def title_parts(entity: str) -> tuple[str, ...]:
+    """Return the words, and shorter runs of words, of an entity's title without its qualifier."""
     words = _WORD.findall(bare_title(entity).lower())
-    return tuple(words) if len(words) > 1 else ()
+    return tuple(
+        " ".join(words[start : start + length])
+        for length in range(1, min(len(words), MOST_WORDS + 1))
+        for start in range(len(words) - length + 1)
+    )
 
 
 def bare_title(entity: str) -> str:

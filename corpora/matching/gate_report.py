@@ -51,7 +51,9 @@ def _precision(evidence: Evidence | None) -> Iterator[str]:
         yield "  links: nothing was added. Choose a lower --min-precision."
     else:
         measured = evidence.measured
-        yield f"- Expected precision: {measured.precision}."
+        if evidence.expected is not None:
+            yield f"- Expected precision: {evidence.expected:.1%}, the mean probability."
+        yield f"- Precision on hidden links: {measured.precision}."
         yield f"- Hidden links found again: {measured.recall}."
         yield f"- Least probability of an added mention: {measured.threshold:.3f}."
         yield ""

@@ -3,9 +3,10 @@
 A place with the span of a link is right if it means the same entity, and wrong if it means another;
 a place inside a longer link is wrong, being a part of a name. Some places are neither, and left
 out: a form with a capital that ends a longer link after a small word or a comma (*President of
-Angola*), one that contains the link or overlaps a link to the same entity, and a title that a link
-shows for another title (*Italy* for *Anarchism in Italy*). And of a form that hardly any document
-links, the other places are taken for common words: links alone would never show ``up`` to be none.
+Angola*), if the word before is not mostly seen in longer links (*Battle of Angola*); one that
+contains the link or overlaps a link to the same entity; and a title that a link shows for another
+title (*Italy* for *Anarchism in Italy*). And of a form that hardly any document links, the other
+places are taken for common words: links alone would never show ``up`` to be none.
 """
 
 import numpy as np
@@ -15,7 +16,7 @@ import pyarrow as pa
 from corpora.matching.arrays import Numbers
 from corpora.matching.form_facts import Floats, FormFacts, spelling
 from corpora.matching.form_table import FormTable
-from corpora.matching.place_features import LINKED, Judged, Knowledge
+from corpora.matching.place_features import INSIDE, LINKED, NAME, Judged, Knowledge
 from corpora.matching.survey import Found, Texts
 
 Flags = npt.NDArray[np.bool_]
@@ -24,23 +25,28 @@ _ENDING = 3  # letters by which spellings of one title differ
 _SELDOM = 0.05
 """The fraction of documents with a form, of those that mention what it means, that link it at
 least."""
+_LEAST = 0.01  # the weight below which a place says nothing
 
 
 def labelled(
     texts: Texts, table: FormTable, known: Knowledge
 ) -> tuple[Numbers, Floats, Floats, Floats]:
-    """Return the places of known truth in some documents.
+    """Return the places in some documents that a model is learned from, or judges.
 
-    The index of the document, the features, the truth, and the weight of each.
+    The index of the document, the features, the truth, and the weight of each: 0 where no link
+    tells the truth.
     """
     judged = Judged(texts, _as_if_unlinked(texts, table, known.facts), known)
     features = judged.features()
-    touches, is_unclear = _overlaps(judged, known.facts)
+    is_name_before = (features[:, INSIDE] > 0) & (features[:, NAME] > 0)
+    touches, is_unclear = _overlaps(judged, known.facts, is_name_before)
     weights = (touches & ~is_unclear).astype(np.float64)
-    free = _first_unlinked(judged, touches)
-    odds = np.exp(features[free, LINKED])
-    weights[free] = 1 - np.minimum(1, odds * (1 - _SELDOM) / _SELDOM)
-    kept = (weights > 0.01) & (judged.spelling[:, 8] > 0)
+    is_free = _are_free(judged, touches)
+    first = _first_unlinked(judged, is_free)
+    odds = np.exp(features[first, LINKED])
+    weights[first] = 1 - np.minimum(1, odds * (1 - _SELDOM) / _SELDOM)
+    weights[weights < _LEAST] = 0
+    kept = (is_free | (weights > 0)) & (judged.spelling[:, 8] > 0)
     truth = judged.is_right.astype(np.float64)
     return judged.found.documents[kept], features[kept], truth[kept], weights[kept]
 
@@ -66,7 +72,7 @@ def _as_if_unlinked(texts: Texts, table: FormTable, facts: FormFacts) -> Found:
     return Found(*(np.concatenate([getattr(part, name) for part in parts]) for name in columns))
 
 
-def _overlaps(judged: Judged, facts: FormFacts) -> tuple[Flags, Flags]:
+def _overlaps(judged: Judged, facts: FormFacts, is_name_before: Flags) -> tuple[Flags, Flags]:
     """Tell which places overlap a link, and which of them are neither right nor wrong."""
     texts, found = judged.texts, judged.found
     touches = judged.touched >= 0
@@ -74,7 +80,7 @@ def _overlaps(judged: Judged, facts: FormFacts) -> tuple[Flags, Flags]:
     is_other_span = touches & (judged.link < 0)
     ends_it = (ends <= found.ends) & (starts < found.starts)
     _, is_upper_before = texts.contexts.words_before(found.starts)
-    is_modifier = ends_it & (judged.spelling[:, 2] > 0) & ~is_upper_before
+    is_modifier = ends_it & (judged.spelling[:, 2] > 0) & ~(is_upper_before | is_name_before)
     contains_it = (found.starts <= starts) & (ends <= found.ends)
     is_same = judged.means_same(judged.touched)
     is_unclear = is_other_span & (is_modifier | contains_it | is_same)
@@ -101,11 +107,16 @@ def _are_spellings(title: str, other: str | None) -> bool:
     return len(long) - len(short) <= _ENDING and short[:-_ENDING] == long[: len(short) - _ENDING]
 
 
-def _first_unlinked(judged: Judged, touches: Flags) -> Numbers:
-    """Return the first place of each form in documents that do not link its entity."""
-    found, texts = judged.found, judged.texts
-    others = ~texts.is_link
-    is_mentioned = found.overlap(texts.starts[others], texts.ends[others])
-    rows = np.flatnonzero(~touches & ~is_mentioned & (judged.n_links == 0))
+def _are_free(judged: Judged, touches: Flags) -> Flags:
+    """Tell which places no mention overlaps."""
+    others = ~judged.texts.is_link
+    mentions = judged.texts.starts[others], judged.texts.ends[others]
+    return np.asarray(~touches & ~judged.found.overlap(*mentions))
+
+
+def _first_unlinked(judged: Judged, is_free: Flags) -> Numbers:
+    """Return the first free place of each form in documents that do not link its entity."""
+    found = judged.found
+    rows = np.flatnonzero(is_free & (judged.n_links == 0))
     keys = found.documents * np.int64(1 << 32) + found.forms
     return rows[np.unique(keys[rows], return_index=True)[1]]

@@ -15,7 +15,7 @@ from corpora.hashing.strings import long_hashes
 from corpora.hashing.tokens import mix
 from corpora.matching.arrays import Numbers
 from corpora.matching.contexts import N_WORDS
-from corpora.matching.form_facts import Floats, FormFacts, hashed_words, title_words
+from corpora.matching.form_facts import Floats, FormFacts, hashed_words, title_parts
 from corpora.matching.survey import Found, Texts, form_rows, linked_rows, rows_of, summed, word_rows
 
 NAMES = (
@@ -26,7 +26,7 @@ NAMES = (
     "documents with the form",
     "entities linked together",
     "entity linked on the page",
-    "word of another title on the page",
+    "part of another title on the page",
     "words",
     "characters",
     "capital",
@@ -41,11 +41,14 @@ NAMES = (
     "capital before",
     "word after",
     "word before",
+    "capital before a small word",
+    "name before a small word",
+    "capital after a small word",
 )
 """The names of the features, in order."""
 _SHIFT = np.int64(1 << 32)
-LINKED, PRIOR, AFTER, BEFORE = 0, 2, 18, 19
-"""The features by which a refusal is explained."""
+LINKED, PRIOR, AFTER, BEFORE, INSIDE, NAME = 0, 2, 18, 19, 22, 23
+"""The features by which a refusal is explained, and those of a name before a small word."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ class Judged:
             *self._counts(),
             self._relatedness(),
             self.n_links > 0,
-            self._is_word_of_a_title(),
+            self._is_part_of_a_title(),
             np.minimum(self.spelling[:, 0], 4),
             np.log(np.maximum(self.spelling[:, 1], 1)),
             *self.spelling[:, 2:8].T,
@@ -165,8 +168,8 @@ class Judged:
         cosines = (entities * _unit(around[of] - is_own * entities)).sum(axis=1)
         return np.where(self._rows >= 0, cosines, 0.0)
 
-    def _is_word_of_a_title(self) -> npt.NDArray[np.bool_]:
-        """Tell which places are one word of several in the title of the page, or of its links.
+    def _is_part_of_a_title(self) -> npt.NDArray[np.bool_]:
+        """Tell which places are a part of the title of the page, or of its links.
 
         The title of the entity of the place does not count, nor does a link that overlaps it.
         """
@@ -175,7 +178,7 @@ class Judged:
         triples = [
             (document, word, name)
             for name, document in dict.fromkeys(zip(names, documents.tolist(), strict=True))
-            for word in title_words(name)
+            for word in title_parts(name)
         ]
         if not triples:
             return np.zeros(len(self._rows), np.bool_)
@@ -197,6 +200,7 @@ class Judged:
         starts_sentence = contexts.starts_sentence(found.starts)
         after, is_upper_after = contexts.words_after(found.ends)
         before, is_upper_before = contexts.words_before(found.starts)
+        name, is_inside, _ = contexts.names_before(found.starts)
         is_one_capital = (self.spelling[:, 2] > 0) & (self.spelling[:, 0] == 1)
         return (
             starts_sentence,
@@ -204,7 +208,10 @@ class Judged:
             is_upper_after,
             is_upper_before,
             _type_word(self._words_elsewhere(after)[:, :2], after),
-            _type_word(self._words_elsewhere(before)[:, 2:], before),
+            _type_word(self._words_elsewhere(before)[:, 2:4], before),
+            is_inside,
+            _type_word(self._words_elsewhere(name)[:, 4:], name),
+            contexts.has_name_after(found.ends),
         )
 
     def _words_elsewhere(self, words: Numbers) -> Numbers:

@@ -33,7 +33,7 @@ COLUMNS = ("id", "group", "title", "text", "sentences", "mentions")
 SKETCH = 32
 """The numbers of a sketch."""
 FORM_COUNTS = ("documents", "linked_documents", "places", "links")
-WORD_COUNTS = ("after", "after_inside", "before", "before_inside")
+WORD_COUNTS = ("after", "after_inside", "before", "before_inside", "name", "name_inside")
 TABLES = {"forms": len(FORM_COUNTS), "words": len(WORD_COUNTS), "entities": SKETCH, "sizes": 2}
 """The tables of counts, with the number of columns of each; sizes: documents and links."""
 
@@ -210,6 +210,7 @@ def word_rows(texts: Texts) -> tuple[Numbers, Numbers]:
     is_long = first_ends < ends
     is_longer = is_long & (first_ends + 1 < lasts)  # more than two words: second and last differ
     every = np.ones(len(starts), np.bool_)
+    names, _, name_starts = contexts.names_before(lasts)
     columns = (
         (0, every, contexts.words_after(ends)[0]),
         (1, is_long, contexts.words_at(lasts)),
@@ -217,6 +218,8 @@ def word_rows(texts: Texts) -> tuple[Numbers, Numbers]:
         (2, every, contexts.words_before(starts)[0]),
         (3, is_long, contexts.words_at(starts)),
         (3, is_longer, contexts.words_before(lasts)[0]),
+        (4, every, contexts.names_before(starts)[0]),
+        (5, name_starts >= starts, names),
     )
     words = np.concatenate([np.where(counts, of, 0) for _, counts, of in columns])
     kinds = np.repeat([kind for kind, _, _ in columns], len(starts))

@@ -17,6 +17,12 @@ MIN_CHARACTERS = 3
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"\w+")
 _OPENING = 300  # the first characters of a page, which name its subject
+_BEFORE = re.compile(r"(?<!\w)(?:[^\W\d_]\w*|[^\W\d_]\.)[ \u00a0‐-]\Z")
+_STARTS = frozenset('\n.!?…:;"“„«»(–—•*')
+_JOINTS = frozenset(" \u00a0‐-")
+_CAPITALS = 0.25
+"""The share of words with a capital above which common nouns have one, too, as in German."""
+_SAMPLE = 3000  # the characters of a page by which this is judged
 
 
 def page_forms(
@@ -99,6 +105,33 @@ def spelled_as_linked(
         or (surface, title) in linked
         or surface.upper() == surface.lower()
     ]
+
+
+def alone(text: str, matches: Sequence[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    """Keep the matches that are no part of a longer name, as words with a capital beside show.
+
+    Left out are matches before such a word (*York City*), and matches of one word after one that
+    begins no sentence (*National Bank*, *J. Smith*), except where common nouns have a capital.
+    """
+    suspects = {match for match in matches if _is_in_run(text, *match[:2])}
+    if suspects:
+        words = text[:_SAMPLE].split()
+        if sum(word[0].isupper() for word in words) > _CAPITALS * len(words):
+            return list(matches)
+    return [match for match in matches if match not in suspects]
+
+
+def _is_in_run(text: str, start: int, end: int) -> bool:
+    """Tell whether words with a capital beside a match seem to belong to it."""
+    if text[end : end + 1] in _JOINTS and text[end + 1 : end + 2].isupper():
+        return True
+    if not _JOINTS.isdisjoint(text[start:end]):
+        return False
+    before = _BEFORE.search(text, max(0, start - _OPENING), start)
+    if before is None or not before[0][0].isupper():
+        return False
+    sides = text[max(0, before.start() - 2) : before.start()].rstrip(" \u00a0")
+    return sides[-1:] not in _STARTS and bool(sides)
 
 
 def _small_first(title: str) -> str:

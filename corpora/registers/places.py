@@ -11,7 +11,7 @@ from math import exp, log, log1p
 
 from corpora.document import Document
 from corpora.registers.occurrences import WORD, Finder, Occurrence
-from corpora.registers.tagged_names import TaggedNames
+from corpora.registers.tagged_names import SIDES, TaggedNames
 
 Features = Mapping[str, float]
 _SURE = 0.9
@@ -33,6 +33,11 @@ class FormFacts:
     meanings: Mapping[str, int]
     """The entities that it may mean, with the number of its tagged names that mean each."""
     features: Features
+
+    @property
+    def n_seen(self) -> int:
+        """The places where it is seen in tagged documents: the fewer, the more its kind says."""
+        return self.n_tagged + self.n_untagged
 
     @property
     def share(self) -> float:
@@ -100,13 +105,14 @@ class View:
                 named[facts.meaning].add(form)
         before: Counter[str] = Counter()
         places: list[Place] = []
-        for one in occurrences:
+        around = self._names.surroundings(document, occurrences, self._held)
+        for one, sides in zip(occurrences, around, strict=True):
             facts = self.facts(one.form)
             of_meanings = self._of_meanings(one.form, Letter(*letter, named))
             of_letter = _of_letter(of_meanings)
             of_letter["earlier in the text"] = log1p(before[one.form])
             before[one.form] += 1
-            features = {**facts.features, **self._around(one, facts), **of_letter}
+            features = {**facts.features, **self._around(one, facts, sides), **of_letter}
             places.append(Place(one, facts, features, of_meanings, self._is_in_run(one)))
         return places
 
@@ -152,20 +158,21 @@ class View:
         }
         return FormFacts(kind, tagged, untagged, meanings, features)
 
-    def _around(self, one: Occurrence, facts: FormFacts) -> dict[str, float]:
+    def _around(self, one: Occurrence, facts: FormFacts, sides: Sequence[str]) -> dict[str, float]:
         """Describe what stands around a place."""
         features = {"begins a sentence": float(one.begins_sentence), "joined": float(one.is_joined)}
-        for side, word in enumerate((one.left, one.right, one.block)):
+        for side, word in enumerate(sides):
             of_kind = self._change((facts.kind, side, word), self._share(facts.kind))
             of_form = self._change((one.form, side, word), facts.share)
             features |= {
-                f"kind with {_SIDES[side]}": of_kind,
-                f"form with {_SIDES[side]}": of_form,
+                f"kind with {SIDES[side]}": of_kind,
+                f"kind with {SIDES[side]}, form hardly seen": of_kind / (1 + facts.n_seen),
+                f"form with {SIDES[side]}": of_form,
             }
         for is_first, word in ((True, one.left), (False, one.right)):
             inside = self._names.share_inside(word, self._held, is_first=is_first)
-            features[f"{_SIDES[not is_first]} is inside names"] = log(inside + 0.01)
-            features[f"{_SIDES[not is_first]} has a capital"] = float(word in one.run)
+            features[f"{SIDES[not is_first]} is inside names"] = log(inside + 0.01)
+            features[f"{SIDES[not is_first]} has a capital"] = float(word in one.run)
         return features
 
     def _share(self, kind: str) -> float:
@@ -232,7 +239,6 @@ class View:
         return not (self._capitalises_nouns or self._lower[word.casefold()])
 
 
-_SIDES = ("the word before", "the word after", "the block")
 _KINDS = ("place", "organization", "work", "event")
 _ALL_KINDS = ("person", *_KINDS)
 _OF_MEANING = (

@@ -27,6 +27,8 @@ N_FOLDS = 10
 _MANY = 5
 """The least number of places of a kind without a tagged name that make a document with tagged names
 of other kinds one in which this kind is not tagged."""
+SIDES = ("the word before", "the word after", "both words", "the block")
+"""What stands around a place; the block of a name of a correspondent is one of its own."""
 _BY_MODELS = re.compile(r"(#onoma-[\w.-]+\s*)+")
 _CORRESPONDENTS = ("sent_by", "received_by")
 
@@ -141,6 +143,17 @@ class TaggedNames:
         entities = (self.identify(with_space(one, self._edition)) for one in each)
         return " → ".join(references), frozenset(filter(None, entities))
 
+    def surroundings(
+        self, document: Document, occurrences: Sequence[Occurrence], held: int | None
+    ) -> Iterator[tuple[str, ...]]:
+        """Yield for each place what stands around it, as ``SIDES`` lists it."""
+        correspondents = self.correspondents(document)[1]
+        for one in occurrences:
+            known = self.known.get(one.form)
+            meant = {e for e in self.meanings[one.form] if self.entities.get((one.form, e), held)}
+            is_own = bool(correspondents & meant.union(known.entries if known else ()))
+            yield one.left, one.right, f"{one.left} {one.right}", f"{one.block} {is_own}"
+
     def tagged_kinds(self, document: Document, occurrences: Sequence[Occurrence]) -> set[str]:
         """Tell the kinds of names that are tagged in a document: of the others nothing is known.
 
@@ -187,14 +200,15 @@ class TaggedNames:
     def _read_places(self, document: Document, finder: Finder) -> None:
         names, fold, occurrences = self.names_of(document), fold_of(document), finder.find(document)
         kinds = self.tagged_kinds(document, occurrences)
-        for one in occurrences:
+        around = self.surroundings(document, occurrences, fold)
+        for one, sides in zip(occurrences, around, strict=True):
             name = names.get((one.start, one.end))
             kind = name.kind if name else self.kind(one.form, None)
             if kind not in kinds:
                 continue
             for key in (one.form, kind):
                 self.places.add((key, name is not None), fold)
-                for side, word in enumerate((one.left, one.right, one.block)):
+                for side, word in enumerate(sides):
                     self.around.add((key, side, word, name is not None), fold)
 
 

@@ -111,7 +111,12 @@ class Resolver:
         how: Augmentation,
     ) -> Mentions:
         """Add matches of each page's titles in its text, except titles that are ``unmatched``."""
-        from corpora.matching.title_matches import match_titles, page_forms, spelled_as_linked
+        from corpora.matching.title_matches import (
+            alone,
+            match_titles,
+            page_forms,
+            spelled_as_linked,
+        )
 
         starts, stops = mentions.numbers("start").tolist(), mentions.numbers("end").tolist()
         is_abroad = pc.starts_with(titles, ABROAD)
@@ -136,7 +141,7 @@ class Resolver:
         occupied = [spans[of] for of in of_pages]
         matched = match_titles(texts, forms, occupied, lang=how.lang)
         kept = [
-            spelled_as_linked(text, matches, own, own=name)
+            spelled_as_linked(text, alone(text, matches), own, own=name)
             for text, matches, own, name in zip(texts, matched, links, names, strict=True)
         ]
         found, n_found = [match for matches in kept for match in matches], [*map(len, kept)]

@@ -132,13 +132,19 @@ class LearnGate(Merge[Counts]):
         batches = list(read_shards(self.work.shards("form_places"), schema))
         table = pa.Table.from_batches(batches, schema=schema.columns)
         truth, weights = (table.column(name).to_numpy() for name in ("truth", "weight"))
-        yield Counts({"places.judged": len(truth), "places.right": int(truth.sum())})
+        is_known = weights > 0
+        yield Counts({"places.judged": int(is_known.sum()), "places.right": int(truth.sum())})
         if truth.sum() < FEWEST_RIGHT:
             return
         features = np.array(table.column("features").to_pylist(), np.float64)
         documents = table.column("document").to_pylist()
         places = Places.of(features, truth, documents, names=NAMES, weights=weights)
-        evidence = learn(places, min_precision=self.min_precision, is_cautious=True)
+        evidence = learn(
+            places.part(is_known),
+            min_precision=self.min_precision,
+            is_cautious=True,
+            unknown=features[~is_known],
+        )
         write_text(self.work.tables / EVIDENCE, [evidence.to_json()])
 
 

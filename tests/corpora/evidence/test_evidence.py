@@ -98,6 +98,17 @@ def test_places_above_the_threshold_are_right_as_often_as_was_asked_for():
     assert recall == pytest.approx(evidence.measured.recall.value, abs=0.05)
 
 
+def test_places_of_unknown_truth_must_be_as_probable_as_was_asked_for():
+    places, unlike = drawn(10_000), drawn(10_000, seed=7).features - [1, 0]
+
+    evidence = learn(places, min_precision=0.9, unknown=unlike)
+
+    chances = evidence.probabilities(unlike)
+    assert chances[evidence.accepts(chances)].mean() == pytest.approx(0.9, abs=0.01)
+    assert evidence.expected == pytest.approx(0.9, abs=0.01)
+    assert evidence.measured.threshold > learn(places, min_precision=0.9).measured.threshold
+
+
 def test_few_places_prove_no_precision():
     places = drawn(400)
     few = places.part(np.flatnonzero(places.truth)[:15])
@@ -141,7 +152,8 @@ def test_places_that_are_alike_within_documents_make_the_interval_wider():
 
 
 def test_a_model_comes_back_from_json():
-    evidence = learn(drawn(500), min_precision=0.8)
+    places = drawn(500)
+    evidence = learn(places, min_precision=0.8, unknown=places.features)
 
     assert Evidence.from_json(evidence.to_json()) == evidence
 

@@ -60,3 +60,22 @@ def test_the_edges_of_a_span_are_its_first_and_last_word():
 
     assert first_ends.tolist() == [4, 17]
     assert lasts.tolist() == [8, 18]
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "after"),
+    [
+        ("Then the Battle of the |Nile| began", True, False),
+        ("Battle of |Nile| began", False, False),  # what starts a sentence has a capital anyway
+        ("the Museum |Fuchs| in Wien", False, True),
+        ("the Sultan travelled |Nile| upwards", False, False),
+        ("生物の|學家|の生物", False, False),
+    ],
+)
+def test_names_are_seen_beyond_small_words(text, before, after):
+    first, name, last = text.split("|")
+    contexts = Contexts(first + name + last, np.array([0]), lang=None)
+    start, end = np.array([len(first)]), np.array([len(first + name)])
+
+    assert contexts.names_before(start)[1].tolist() == [before]
+    assert contexts.has_name_after(end).tolist() == [after]

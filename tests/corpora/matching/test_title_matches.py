@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from corpora.matching import form_table
 from corpora.matching.surface_forms import fold
-from corpora.matching.title_matches import match_titles, page_forms, spelled_as_linked
+from corpora.matching.title_matches import alone, match_titles, page_forms, spelled_as_linked
 from tests.corpora.matching.test_surface_forms import may_end, may_start
 
 CHARACTERS = "aAbBßİiıſ'- \n1京都のไทยี한é\u0301😀"
@@ -181,6 +181,24 @@ def test_matches_are_spelled_as_the_title_or_as_the_page_spells_its_links(text, 
     found = spelled_as_linked(text, matches, [(occupied[0], title)], own=None)
 
     assert [text[start:end] for start, end, _ in found] == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("He ran the National Bank, a bank.", ["bank"]),
+        ("He went to York City, then to York.", ["York"]),
+        ("There J. Smith met Dr Smith, and then Smith.", ["Smith"]),
+        ("National Bank\nBank: it opened. President Bank Smith", ["Bank", "Bank"]),
+        ("He met Sir Adam Smith, and Queen Adam Smith.", ["Adam Smith", "Adam Smith"]),
+        ("Der Dichter Smith kam in die Stadt York.", ["Smith", "York"]),  # nouns have a capital
+    ],
+)
+def test_a_word_with_a_capital_beside_a_match_makes_it_a_part_of_a_longer_name(text, kept):
+    text += " so it is said here and in other old books" * (0 if "Der" in text else 3)
+    matches = match(text, page_forms(None, ["Bank", "York", "Smith", "Adam Smith"]))
+
+    assert [text[start:end] for start, end, _ in alone(text, matches)] == kept
 
 
 def test_the_page_may_write_its_own_title_small_where_its_opening_does():
