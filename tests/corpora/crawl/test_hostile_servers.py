@@ -269,6 +269,26 @@ def test_tls_is_spoken_with_the_name_and_not_with_the_address(tmp_path, name, is
     assert answer.status == 200 if is_good else is_refused(answer, "certificate")
 
 
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_a_tls_stream_without_a_length_is_whole_only_if_tls_ends_it(tmp_path, is_cut):
+    def answer(handler):
+        handler.wfile.write(b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n<html>Teil")
+        handler.close_connection = True
+        if not is_cut:
+            handler.connection.unwrap()
+
+    make_certificate(tmp_path / "server.pem", "good.example")
+    context = ssl.create_default_context(cafile=tmp_path / "server.pem")
+    with serving({"/a": answer}, certificate=tmp_path / "server.pem") as server:
+        there = f"good.example:{server.server_port}"
+        found = {"hosts": (there,), "resolver": lambda *_: ["127.0.0.1"], "tls": context}
+        with crawling(tmp_path, server, **found) as crawl:
+            got = crawl.get(f"https://{there}/a")
+
+    assert is_refused(got, "host_down") if is_cut else got.body == b"<html>Teil"
+    assert len(pages(tmp_path)) == (not is_cut)
+
+
 def test_proxies_of_the_environment_are_not_used(tmp_path, monkeypatch):
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "https_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")

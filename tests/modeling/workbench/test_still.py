@@ -1,5 +1,6 @@
 """The page without a server: decided by keys, exported, and applied."""
 
+import json
 import re
 
 import pytest
@@ -84,6 +85,15 @@ def test_a_name_does_not_end_between_a_letter_and_its_mark(tmp_path, browser):
     editor.press("i", "1", "Control+ArrowLeft")
 
     assert named(editor, text) == "Rene\u0301"
+
+
+def test_no_text_of_a_letter_ends_the_script_that_holds_it(tmp_path):
+    one_letter(tmp_path, "Ulm &lt;/script>&lt;script>alert(1)&lt;/script>&lt;!--")
+
+    page = (tmp_path / "review.html").read_text("utf-8")
+    [data] = re.findall('id="data">(.*?)</script>', page, re.DOTALL)
+    assert "</script><script>alert(1)</script><!--" in str(json.loads(data))
+    assert "<" not in data
 
 
 def test_the_page_alone_decides_keeps_and_exports_a_list_that_is_applied(desk, sample, browser):
