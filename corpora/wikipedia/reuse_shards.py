@@ -209,11 +209,12 @@ def _keep(dataset: Dataset, shard: Shard, target: Path) -> str:
         reader = open_shard(temporary, name, sha256=shard.sha256)
         for number in range(reader.num_record_batches):
             read_batch(reader, number)
-        temporary.rename(target)  # does nothing if another process has just made the same link
     except (CorpusError, OSError, pa.ArrowException) as error:
         if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
             raise
         raise CorpusError(f"{name}/{shard.name}") from error
+    else:  # a fault of our own disk is no damage to the earlier run
+        temporary.rename(target)  # does nothing if another process has just made the same link
     finally:
         temporary.unlink(missing_ok=True)
     return shard.sha256

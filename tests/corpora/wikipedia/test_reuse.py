@@ -368,15 +368,23 @@ def test_shard_is_copied_where_it_cannot_be_linked(finished, tmp_path, monkeypat
     assert ids(KeptShards(tmp_path / earlier.name), 2, 7, 8) == ["w:P12"]
 
 
-def test_disk_that_is_full_is_no_damage(finished, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("operation", "code"), [("hardlink_to", errno.ENOSPC), ("rename", errno.EIO)]
+)
+def test_a_fault_of_the_disk_of_the_run_is_no_damage_to_the_earlier_one(
+    operation, code, finished, tmp_path, monkeypatch
+):
     make_earlier(tmp_path / "old", finished)
     earlier = Earlier(tmp_path / "old", FINGERPRINT, tmp_path)
+    operate = getattr(Path, operation)
 
-    def refuse(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
+    def refuse(path, other):
+        if "documents-" in f"{path} {other}":
+            raise OSError(code, os.strerror(code))
+        return operate(path, other)
 
-    monkeypatch.setattr(Path, "hardlink_to", refuse)
-    with pytest.raises(OSError, match="No space left"):
+    monkeypatch.setattr(Path, operation, refuse)
+    with pytest.raises(OSError, match=os.strerror(code)):
         earlier.find(segment("P0"))
     assert earlier.damaged == set()
 
