@@ -21,7 +21,7 @@ _DRIVERS = frozenset(
         "corpora/runs": ("on_bucket",),
         "corpora/store": ("on_bucket",),
         "corpora/system": (
-            *("arguments", "buckets", "copies", "extras", "imports", "interrupts"),
+            *("arguments", "buckets", "copies", "extras", "imports", "interrupts", "web"),
             "staging",
         ),
         "pipelines": (
