@@ -64,8 +64,9 @@ def documents(tmp_path_factory):
         ("corpora.ner.convert", 3, "{documents} --to brat"),
         ("modeling.link.__main__", 5, "train {documents} --max-wrong 0.1"),
         ("modeling.link.__main__", 6, "evaluate {documents} --folds 2"),
+        ("modeling.predict.__main__", 5, f"--tei {ROOT}/tests/data/letters/01.xml --undo"),
     ],
-    ids=["concordance", "convert", "link-train", "link-evaluate"],
+    ids=["concordance", "convert", "link-train", "link-evaluate", "predict"],
 )
 def test_the_same_command_ends_in_the_same_files_after_a_kill(
     module, step, command, documents, tmp_path
@@ -110,12 +111,17 @@ def test_only_what_killed_processes_left_is_removed(tmp_path):
     ended.wait()
     left, works = (temporary_path(tmp_path / "a.txt") for _ in range(2))
     left = left.with_name(f".tmp-{ended.pid:08x}{left.name[13:]}")
-    for path in (left, works, tmp_path / ".tmp-mine"):
+    elsewhere, long_ago = (
+        left.with_name(f"{left.name[:13]}{n:08x}{left.name[21:]}") for n in (1, 2)
+    )
+    for path in (left, works, elsewhere, long_ago, tmp_path / ".tmp-mine"):
         path.touch()
+    os.utime(long_ago, (0, 0))
 
     remove_leftovers(tmp_path, "a.txt")
 
-    assert {path.name for path in tmp_path.iterdir()} == {works.name, ".tmp-mine"}
+    left_there = {path.name for path in tmp_path.iterdir()}
+    assert left_there == {works.name, elsewhere.name, ".tmp-mine"}
 
 
 def test_a_folder_appears_when_it_is_complete_and_replaces_an_earlier_one(tmp_path):

@@ -141,8 +141,9 @@ def check_installed() -> None:
 
 def _choose_session(archive: Path) -> str:
     """Return the session that is not finished, or begin a new one."""
-    from corpora.system.writing import write_json
+    from corpora.system.writing import remove_leftovers, write_json
 
+    remove_leftovers(archive)
     last = read_session(archive)
     if last and not last["finished"]:
         return str(last["session"])

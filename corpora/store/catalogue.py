@@ -32,7 +32,7 @@ from corpora.segmentation.language_tags import primary_language
 from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
 from corpora.system.files import sha256_of
 from corpora.system.staging import beside
-from corpora.system.writing import write_json, write_text
+from corpora.system.writing import remove_leftovers, write_json, write_text
 
 CROISSANT, CARD = "croissant.json", "README.md"
 ARROW, PARQUET = "application/vnd.apache.arrow.file", "application/x-parquet"
@@ -105,6 +105,7 @@ def describe(options: Options) -> Iterator[str | Summary]:
     folder = options.parquet or beside(options.path, option="parquet")
     title = options.title or options.path.resolve().name
     check_own(folder)
+    remove_leftovers(folder)
     if options.parquet is not None:
         parts = [write_parquet(name, dataset, folder) for name, dataset in found.items()]
     else:

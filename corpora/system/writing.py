@@ -5,13 +5,16 @@ then, and outlives a power cut, unless ``is_durable`` is False.
 """
 
 import errno
+import hashlib
 import json
 import os
 import re
 import shutil
+import time
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from corpora.system.files import take_away
@@ -19,6 +22,7 @@ from corpora.system.files import take_away
 KEPT = 50
 """The number of characters at the end of a name that a temporary name has, which is longer."""
 _TEMPORARY = re.compile(r"\.tmp-[0-9a-f]{32}-.+", re.DOTALL)
+_HOUR = 3600
 _NO_LINK = {
     *(errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK),
     *(errno.ENOTSUP, errno.ENOSYS),  # file systems without links, such as mounted buckets
@@ -26,13 +30,13 @@ _NO_LINK = {
 
 
 def temporary_path(path: Path) -> Path:
-    """Make a unique name for a file until it is renamed; it begins with the id of this process.
+    """Make a unique name for a file until it is renamed, with this process and this machine.
 
     Files ``.tmp-*`` may be deleted when no run works. No other attempt has this name: a runner may
     try a unit again while the first attempt still works on another machine, where processes have
     the same numbers.
     """
-    unique = f"{os.getpid():08x}{uuid.uuid4().hex[8:]}"
+    unique = f"{os.getpid():08x}{_machine()}{uuid.uuid4().hex[16:]}"
     return path.with_name(f".tmp-{unique}-{path.name[-KEPT:]}")
 
 
@@ -42,15 +46,28 @@ def is_temporary(path: Path) -> bool:
 
 
 def remove_leftovers(folder: Path, name: str = "", *, of_all: bool = False) -> None:
-    """Remove what killed processes of this machine left in a folder, of a file's name or of all.
+    """Remove what killed processes left in a folder, of a file's name or of all.
 
-    ``of_all``: also what others write at this moment.
+    What another machine wrote within the last hour stays. ``of_all``: all goes, also what others
+    write at this moment.
     """
     for path in filter(is_temporary, folder.glob(".tmp-*")):
-        unique, written = path.name[5:37], path.name[38:]  # as in ``temporary_path``
-        is_meant = not name or written == name[-KEPT:]
-        if is_meant and (of_all or not _is_running(int(unique[:8], 16))):
+        if (not name or path.name[38:] == name[-KEPT:]) and (of_all or not _is_in_work(path)):
             take_away(path)
+
+
+@cache
+def _machine() -> str:
+    return hashlib.sha256(os.uname().nodename.encode()).hexdigest()[:8]
+
+
+def _is_in_work(path: Path) -> bool:
+    """Tell whether a process may still write a temporary file; see ``temporary_path``."""
+    if path.name[13:21] == _machine():
+        return _is_running(int(path.name[5:13], 16))
+    with suppress(FileNotFoundError):
+        return time.time() - path.lstat().st_mtime < _HOUR
+    return False
 
 
 def _is_running(process: int) -> bool:

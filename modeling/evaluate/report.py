@@ -26,7 +26,7 @@ from corpora.reports.pages import (
     to_html,
     to_markdown,
 )
-from corpora.system.writing import write_json, write_text
+from corpora.system.writing import remove_leftovers, write_json, write_text
 from modeling.bootstrap import Interval
 from modeling.data.predictions import Tagged
 from modeling.evaluate.calibration import Bin, Calibration
@@ -73,6 +73,7 @@ def write_report(
     scores = [run.scores for run in runs.values()]
     across = {name: Spread.of([score[name] for score in scores]) for name in scores[0]}
     folder.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(folder)
     write_text(folder / "report.md", [to_markdown(blocks)])
     write_text(folder / "report.html", [to_html(blocks)])
     found = {run: (one.tagged, one.findings) for run, one in runs.items()}

@@ -17,7 +17,7 @@ from corpora.system.arguments import Summary, fail
 from corpora.system.files import sha256_of
 from corpora.system.parsing import read_json
 from corpora.system.staging import beside
-from corpora.system.writing import write_json, write_text
+from corpora.system.writing import remove_leftovers, write_json, write_text
 from corpora.tagging import from_iob2
 from modeling.data.predictions import Tagged
 from modeling.data.tagger_inputs import TooLong
@@ -277,6 +277,7 @@ class _Scorer:
         names = distinct_names([self.options.run, self.options.against])
         folder = output / f"against-{names[1].replace('/', '-')}"
         folder.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(folder)
         write_text(folder / "comparison.md", [comparison.to_markdown(names=names)])
         write_json(folder / "comparison.json", comparison.to_json())
         return folder, comparison

@@ -23,7 +23,7 @@ from corpora.runs.record_errors import reject
 from corpora.system.arguments import Summary
 from corpora.system.cells import one_line
 from corpora.system.files import check_new
-from corpora.system.writing import write_text, write_whole
+from corpora.system.writing import remove_leftovers, write_text, write_whole
 from corpora.tei.decisions import (
     Decision,
     Decisions,
@@ -75,6 +75,8 @@ class TeiWork:
 
     def __post_init__(self) -> None:
         self.files = find_inputs(self.options.tei, suffix=SUFFIXES, option="tei")
+        if self.options.output is not None:
+            remove_leftovers(self.options.output)
 
     @cached_property
     def edition(self) -> Edition:

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from corpora.errors import CorpusError
 from corpora.system.parsing import parse_json
-from corpora.system.writing import write_json
+from corpora.system.writing import remove_leftovers, write_json
 from corpora.tei.decisions import now
 from corpora.tei.edition import Edition
 from corpora.tei.provenance import Model
@@ -362,6 +362,7 @@ class Models:
     def keep(self) -> None:
         """Write all known models to the file."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(self._path.parent, self._path.name)
         write_json(self._path, [asdict(model) for model in self.known.values()])
 
 
