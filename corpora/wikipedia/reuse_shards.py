@@ -210,10 +210,10 @@ def _keep(dataset: Dataset, shard: Shard, target: Path) -> str:
         for number in range(reader.num_record_batches):
             read_batch(reader, number)
     except (CorpusError, OSError, pa.ArrowException) as error:
-        if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
-            raise
+        if isinstance(error, OSError) and error.errno not in {None, errno.ENOENT}:
+            raise  # a fault of a disk, ours or that of the earlier run; Arrow's have no number
         raise CorpusError(f"{name}/{shard.name}") from error
-    else:  # a fault of our own disk is no damage to the earlier run
+    else:
         temporary.rename(target)  # does nothing if another process has just made the same link
     finally:
         temporary.unlink(missing_ok=True)

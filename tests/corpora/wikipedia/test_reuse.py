@@ -369,9 +369,9 @@ def test_shard_is_copied_where_it_cannot_be_linked(finished, tmp_path, monkeypat
 
 
 @pytest.mark.parametrize(
-    ("operation", "code"), [("hardlink_to", errno.ENOSPC), ("rename", errno.EIO)]
+    ("operation", "code"), [("hardlink_to", errno.EIO), ("rename", errno.ENOSPC)]
 )
-def test_a_fault_of_the_disk_of_the_run_is_no_damage_to_the_earlier_one(
+def test_a_fault_of_a_disk_is_no_damage_to_the_earlier_run(
     operation, code, finished, tmp_path, monkeypatch
 ):
     make_earlier(tmp_path / "old", finished)
