@@ -68,6 +68,8 @@ class NerData:
     identity: dict[str, object]
     n_inner: int = 0
     """The number of inner names, which are not among the tags of the sentences."""
+    n_hidden: int = 0
+    """Of both levels, the number of inner names with the words of the outer one."""
 
     @classmethod
     def open(cls, path: Path, split: str | None = None, *, level: str = OUTER) -> "NerData":
@@ -103,13 +105,19 @@ class NerData:
             )
         identity: dict[str, object] = {"dataset": sha256_of(path / "dataset.json")}
         if level != OUTER:
-            return cls(path, tuple(sentences), identity | {"level": level})
+            n_hidden = sum(map(_n_hidden, sentences)) if level == BOTH else 0
+            return cls(path, tuple(sentences), identity | {"level": level}, n_hidden=n_hidden)
         n_inner = sum(tag.startswith("B-") for sentence in nested for tag in sentence.tags)
         return cls(path, tuple(sentences), identity, n_inner)
 
     @property
     def left_out(self) -> str:
         """A note on inner names that are left out; empty if there are none."""
+        if self.n_hidden:
+            return (
+                f"note  {counted(self.n_hidden, 'inner name')} of {self.path} have the words of "
+                "their outer name and another label: a span has one, so these are missed"
+            )
         if not self.n_inner:
             return ""
         return (
@@ -405,6 +413,13 @@ def _with_inner(outer: Iterable[Sentence], nested: Iterable[Sentence]) -> Iterat
     for one in outer:
         tags = inner.get((one.document_id, one.id), ("O",) * len(one.tokens))
         yield replace(one, inner_tags=tags)
+
+
+def _n_hidden(sentence: Sentence) -> int:
+    """Count the inner names that have the words of an outer name, but another label."""
+    outer, inner = map(from_iob2, (sentence.tags, sentence.inner_tags or ()))
+    labels = {(span.start, span.end): span.label for span in outer}
+    return sum(labels.get((s.start, s.end), s.label) != s.label for s in inner)
 
 
 def nesting(trial: Trial) -> Trial:

@@ -301,6 +301,18 @@ def test_a_tagger_of_spans_finds_names_inside_names(
     assert all(a.end <= b.start or b.end <= a.end for a, b in pairwise(found))
 
 
+def test_inner_names_with_the_words_of_the_outer_name_are_counted(tmp_path, ner, make_ner):
+    [first, *others] = NerData.open(ner).sentences
+    tags = ("B-PER",) + ("O",) * (len(first.tokens) - 1)
+    hidden = replace(first, tags=tags, inner_tags=("B-part", *tags[1:]))
+    same = replace(others[0], tags=("B-PER", *others[0].tags[1:]), inner_tags=None)
+
+    data = NerData.open(make_ner(tmp_path / "nested", [hidden, same]), level="both")
+
+    assert data.left_out.startswith("note  1 inner name of ")
+    assert "another label: a span has one" in data.left_out
+
+
 def test_sentences_without_inner_names_have_no_inner_level(tmp_path, ner, bases, finetune, capsys):
     assert finetune(tmp_path / "run", ner, bases / "plain", level="inner") == 1
 
