@@ -113,7 +113,7 @@ def learn(train: Sequence[Sentence], dev: Sequence[Sentence]) -> BiLstmCrf:
         model.train()
         for batch in batches(train, shuffle=True):
             optimizer.zero_grad()
-            model.loss(batch).backward()  # type: ignore[no-untyped-call]
+            torch.autograd.backward(model.loss(batch))
             nn.utils.clip_grad_norm_(model.parameters(), 5.0)
             optimizer.step()
         if (f1 := strict_f1(model.tag(dev))) > best:
