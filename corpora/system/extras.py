@@ -48,7 +48,6 @@ EXTRAS = {
     "trafilatura": "news",
     "transformers": "modeling",
     "uvicorn": "serve",
-    "wikiextractor": "wikiextractor",
 }
 """Name of a module to the extra that installs it."""
 

@@ -4,6 +4,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from corpora.errors import CorpusError
+
 if TYPE_CHECKING:
     from corpora.wikipedia.aside import SideBlock
 
@@ -11,6 +13,10 @@ _WHITE = "".join(filter(str.isspace, map(chr, range(0x3001))))
 _BLANK = _WHITE.replace("\n", "")
 _LONG = 10_000
 _SIGNS = 8  # a block of at most so many characters may say nothing: a full stop, brackets
+
+
+class ExtractorError(CorpusError):
+    """The error for a page that cannot be read; the next one can be."""
 
 
 class Block(NamedTuple):

@@ -40,7 +40,7 @@ def reader_of(
         templates,
         license=settings.license,
         keeps_disambiguation=settings.disambiguation == "keep",
-        engine=settings.extractor.partition(" ")[0],
+        is_html=settings.is_html,
         blocks=frozenset(KINDS[name] for name in settings.blocks),
         segmenter=segmenter(wiki.lang) if own is None else segmenter_with(wiki.lang, own),
     )

@@ -20,6 +20,7 @@ from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_record, read_rows
 from corpora.wikipedia.articles import Article, Redirect, id_of, read_definition
 from corpora.wikipedia.block_rows import finished_blocks, resolve_blocks
+from corpora.wikipedia.blocks import ExtractorError
 from corpora.wikipedia.definitions import Definitions, build_definitions
 from corpora.wikipedia.dump import read_pages_of, read_template_pages
 from corpora.wikipedia.page_items import PageItems, build_page_items, with_items
@@ -39,7 +40,6 @@ from corpora.wikipedia.revisions import (
 from corpora.wikipedia.settings import WikiSettings
 from corpora.wikipedia.sql_dumps import items_of_pages
 from corpora.wikipedia.unmatched import build_unmatched
-from corpora.wikipedia.wikiextractor import ExtractorError
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
 from pipelines.transforms.elements import Merge, OfRun, PerUnit, ReadUnits
 from pipelines.transforms.units import ListUnits

@@ -14,14 +14,13 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from corpora.segmentation.scripts import is_solid
 from corpora.system.parsing import ParseError, parse_json, parse_toml
-from corpora.wikipedia.blocks import Blocks, Link, PageText
+from corpora.wikipedia.blocks import Blocks, ExtractorError, Link, PageText
 from corpora.wikipedia.disambiguation import signs_of
 from corpora.wikipedia.html.side_blocks import SideBlocks
 from corpora.wikipedia.inline_text import SCRIPTS, symbol_of
 from corpora.wikipedia.ledger import count_words
 from corpora.wikipedia.templates import TemplateTable
 from corpora.wikipedia.titles import ABROAD, Target, Wiki, note_category
-from corpora.wikipedia.wikiextractor import ExtractorError
 
 MAX_DEPTH = 250
 """The deepest that the elements of a page may nest."""

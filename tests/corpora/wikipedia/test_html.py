@@ -6,11 +6,11 @@ import pytest
 
 from corpora.document import Rejected
 from corpora.errors import CorpusError, UsageError
+from corpora.wikipedia.blocks import ExtractorError
 from corpora.wikipedia.dump import examine, read_pages
 from corpora.wikipedia.html.text import MAX_DEPTH, extract
 from corpora.wikipedia.ledger import count_page, links_add_up
 from corpora.wikipedia.titles import wiki_of
-from corpora.wikipedia.wikiextractor import ExtractorError
 
 VARIANT = json.dumps({"twoway": [{"l": "zh-hans", "t": "软件"}, {"l": "zh-hant", "t": "軟體"}]})
 
