@@ -3,9 +3,9 @@
     python -m benchmarks.wikitext jawiki-….xml.bz2 --pages 200
 
 The same articles, one process, one run: onoma's ``extract``; wikiextractor's library call with
-links kept, as its command makes it; mwparserfromhell's ``parse``, alone and with its links collected. Speed is the
-median of the repetitions, in MB of wikitext (UTF-8) a second. wikiextractor's command gets the
-escaped text that it expects; escaping is not timed.
+links kept, as its command makes it; mwparserfromhell's ``parse``, alone and with its links
+collected. Speed is the median of the repetitions, in MB of wikitext (UTF-8) a second.
+wikiextractor's command gets the escaped text that it expects; escaping is not timed.
 
 What is kept is measured against mwparserfromhell's tree: its text outside of templates, tables,
 references, files, categories, other languages' links and tags that hold no prose. Words, numbers

@@ -344,7 +344,6 @@ COMMANDS: Mapping[str, tuple[Command, ...]] = {
         Command("store", "corpora.store", "publish, switch and prune versions of datasets"),
         Command("card", "corpora.store.catalogue", "describe a dataset for hubs (card, Croissant)"),
         Command("convert", "corpora.ner.convert", "write NER data in formats of other tools"),
-        Command("health", "corpora.health", "examine a NER set for errors"),
     ),
     "Onoma": (
         Command("project", "onoma.project", "run a chain of commands that one file lists"),

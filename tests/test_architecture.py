@@ -140,7 +140,7 @@ ROOMS = (
     *("crawl", "lexicon", "tokenization", "examples", "samples"),
 )
 """Rooms of ``corpora``: each imports only from those before it."""
-COMMANDS = {"health", "shards"}  # what they start lies in a room
+COMMANDS = {"shards"}  # what they start lies in a room
 
 
 MODELING_ROOMS = (

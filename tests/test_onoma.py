@@ -96,9 +96,6 @@ def test_data_commands_print_one_object_and_all_else_beside_it(letters, tmp_path
     found = summary("convert", output, "--to", "conll", "--output", tmp_path / "conll")
     train = tmp_path / "conll" / "train.conll"
     assert train.name in found["files"]
-    found = summary("health", "--train", train, "--output", tmp_path / "card")
-    card = json.loads((tmp_path / "card" / "card.json").read_text())
-    assert found == {"output": str(tmp_path / "card"), **card}
     found = summary("card", output, "--parquet", tmp_path / "hub")
     assert {*found["datasets"]} == {"documents", "ner"}
     (tmp_path / "links.tsv").write_text(

@@ -1,12 +1,10 @@
 """Two-column CoNLL: ``token tag``, one space between, an empty line after each sentence.
 
-UTF-8 without a byte order mark, lines end in LF, tags are IOB2; no header, no comments. What is
-read and written again has the same bytes.
+UTF-8 without a byte order mark, lines end in LF, tags are IOB2; no header, no comments.
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from itertools import groupby
+from collections.abc import Iterable
 from pathlib import Path
 
 from corpora.document import Sentence
@@ -20,38 +18,6 @@ _LINES = re.compile(rf"{_LINE.pattern}(?:\n{_LINE.pattern})*")
 
 class MalformedConllError(CorpusError):
     """A line is not ``token tag``."""
-
-
-def read_conll(path: Path, *, split: str) -> Iterator[Sentence]:
-    """Yield the sentences of a file; the id of the third is ``FILE#3``.
-
-    Raises ``MalformedConllError`` with file and line. Extra empty lines are skipped, a missing one
-    at the end is accepted.
-    """
-    sentences = (rows for is_sentence, rows in groupby(_read_rows(path), key=bool) if is_sentence)
-    for number, rows in enumerate(sentences, start=1):
-        tokens, tags = zip(*rows, strict=True)
-        id = f"{path.name}#{number}"
-        yield Sentence(id=id, document_id=path.name, split=split, tokens=tokens, tags=tags)
-
-
-def _read_rows(path: Path) -> Iterator[tuple[str, ...]]:
-    """Yield (token, tag) of each line, and () for an empty line."""
-    with path.open("rb") as file:
-        for number, raw in enumerate(file, start=1):
-            if raw == b"\n":
-                yield ()
-                continue
-            try:
-                line = raw.decode().removesuffix("\n")
-            except UnicodeDecodeError as error:
-                raise MalformedConllError(
-                    f"{path}:{number}: not UTF-8 ({error.reason}). Convert the file to UTF-8."
-                ) from error
-            match = _LINE.fullmatch(line)
-            if match is None or (number == 1 and line[0] == "\ufeff"):
-                raise MalformedConllError(f"{path}:{number}: {_explain(line)}")
-            yield match.groups()
 
 
 def write_conll(sentences: Iterable[Sentence], path: Path) -> None:
@@ -80,10 +46,6 @@ def format_conll(sentence: Sentence, *, is_first: bool = False) -> str:
 
 def _explain(line: str) -> str:
     """Describe what is wrong with a line, and what to do."""
-    if line.endswith("\r"):
-        return "the line ends in CR LF. Convert the file to LF line ends."
-    if line.startswith("\ufeff"):
-        return "the file begins with a byte order mark. Save it as UTF-8 without one."
     token, *tags = line.split(" ")
     if len(tags) != 1:
         return (

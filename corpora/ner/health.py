@@ -6,22 +6,19 @@ Sources are opened two or three times and streamed, some thousand sentences at o
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 
 import numpy as np
 
-from corpora.document import Sentence
 from corpora.errors import UsageError
 from corpora.hashing.tokens import Hashes
 from corpora.ner.card import AmbiguousForm, Conflict, Conflicts, Gazetteer, Health, Leak, Seen
-from corpora.ner.columns import SentenceColumns, to_columns
+from corpora.ner.columns import SentenceColumns
 from corpora.ner.gazetteer import LEVELS, learn, score
 from corpora.ner.tally import FormTable, Labels, Tally, find_conflicting, find_leaks, is_in, tally
 
-SentenceSource = Callable[[], Iterator[Sentence]]
-"""A function that opens the sentences of a split from the start, each time it is called."""
 ColumnSource = Callable[[], Iterator[SentenceColumns]]
-"""A function that does the same, with columns of some thousand sentences each."""
+"""A function that opens the sentences of a split from the start, each time it is called: columns of
+some thousand sentences each."""
 Texts = tuple[str, ...]
 
 ALIASES = {
@@ -37,15 +34,6 @@ MIN_TOKENS = (1, 4, 6)
 """Leaks are counted over the sentences with at least so many tokens."""
 
 N_EXAMPLES = 5
-
-
-def examine(splits: Mapping[str, SentenceSource]) -> Health:
-    """Examine sentences; every split is compared with ``train``."""
-
-    def columns(source: SentenceSource) -> Iterator[SentenceColumns]:
-        return to_columns(source())
-
-    return examine_columns({split: partial(columns, source) for split, source in splits.items()})
 
 
 def examine_columns(splits: Mapping[str, ColumnSource]) -> Health:

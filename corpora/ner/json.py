@@ -14,56 +14,15 @@ from pathlib import Path
 from corpora.document import Sentence, TokenSpan
 from corpora.errors import CorpusError
 from corpora.ner.bad_records import BadRecordError
-from corpora.ner.found import HALF_CHARACTER, Found, Gathered, Origin, Row, check_characters, row_of
+from corpora.ner.found import Found, Gathered, Origin, Row, check_characters, row_of
 from corpora.ner.layout import Layout
-from corpora.tagging import IOB2_TAG, to_iob2
+from corpora.tagging import to_iob2
 
 _NO_BLANK = re.compile(r"[^ \t\r\n]")
 
 
 class MalformedJsonError(CorpusError):
     """A file is no JSON array of sentences of ``[token, tag]``."""
-
-
-def read_json(path: Path, *, split: str) -> Iterator[Sentence]:
-    """Yield the sentences of a file; the id of the third is ``FILE#3``.
-
-    Raises ``MalformedJsonError`` with file and place. A sentence may be empty.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise MalformedJsonError(
-            f"{path}: not UTF-8 ({error.reason}). Convert the file to UTF-8."
-        ) from error
-    for number, sample in enumerate(read_items(text, where=str(path)), start=1):
-        where = f"{path}: sentence {number}"
-        if not isinstance(sample, list):
-            shown = str(sample)[:80]
-            raise MalformedJsonError(f"{where}: {shown!r} is no array of [token, tag].")
-        rows = [_pair(pair, f"{where}, token {n}") for n, pair in enumerate(sample, 1)]
-        yield Sentence(
-            id=f"{path.name}#{number}",
-            document_id=path.name,
-            split=split,
-            tokens=tuple(token for token, _ in rows),
-            tags=tuple(tag for _, tag in rows),
-        )
-
-
-def _pair(pair: object, where: str) -> tuple[str, str]:
-    match pair:
-        case [str(token), str(tag)]:
-            pass
-        case _:
-            raise MalformedJsonError(f"{where}: {str(pair)[:80]!r}. Write [token, tag].")
-    if not token:
-        raise MalformedJsonError(f"{where}: the token is empty. Remove the pair or give it.")
-    if not IOB2_TAG.fullmatch(tag):
-        raise MalformedJsonError(f"{where}: {tag!r} is no IOB2 tag. Use O, B-label or I-label.")
-    if HALF_CHARACTER.search(token + tag):
-        raise MalformedJsonError(f"{where}: {pair!r} holds half a character. Repair the escape.")
-    return token, tag
 
 
 def write_json(sentences: Iterable[Sentence], path: Path) -> None:

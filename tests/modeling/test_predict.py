@@ -5,10 +5,11 @@ import json
 
 import pytest
 
-from corpora.ner.conll import read_conll, write_conll
+from corpora.ner.conll import write_conll
 from modeling.finetune.data import NerData
 from modeling.predict.__main__ import main
 from modeling.predict.masked import Guesser
+from tests.ner_files import read_conll
 
 
 def predict(*options):

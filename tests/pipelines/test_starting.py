@@ -79,7 +79,6 @@ def test_an_interrupt_while_modules_load_is_no_traceback(command, tmp_path):
         [b"corpora.shards", b"verify", b"\xff"],
         [b"corpora.store", b"publish", b"\xff", b"store/x"],
         [b"corpora.diff", b"\xff", b"new"],
-        [b"corpora.health", b"--train", b"\xff", b"--output", b"card"],
         [b"corpora.ner.convert", b"\xff", b"--to", b"conll"],
         [b"corpora.wikipedia.download", b"nl", b"--output", b"\xff", b"--contact", b"a@b.example"],
         [b"corpora.crawl", b"\xff", b"--archive", b"archive"],

@@ -10,12 +10,11 @@ import pytest
 
 from corpora.concordance.__main__ import main as concordance
 from corpora.datasets.shards import open_dataset
-from corpora.ner.conll import read_conll
-from corpora.ner.json import read_json
 from corpora.registers.lines import Lines
 from corpora.runs import plan
 from corpora.store.inspection import main as shards
 from pipelines.tei_to_ner import main
+from tests.ner_files import read_conll, read_json
 
 pytestmark = pytest.mark.usefixtures("without_runner")
 

@@ -151,8 +151,7 @@ def test_two_levels_are_detected_where_most_rows_have_one(tmp_path, form):
 
 @pytest.mark.parametrize("form", ["conll", "json"])
 def test_json_and_conll_without_inner_tags_are_those_of_tei_to_ner(tmp_path, form):
-    from corpora.ner.conll import read_conll
-    from corpora.ner.json import read_json
+    from tests.ner_files import read_conll, read_json
 
     made = [row(["Jena", "blüht"], ["B-LOC", "O"])]
     path = tmp_path / f"train.{form}"

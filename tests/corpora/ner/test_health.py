@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -9,10 +7,11 @@ import pytest
 
 from corpora.document import Sentence
 from corpora.errors import UsageError
-from corpora.health import main
 from corpora.ner.card import list_findings, to_json, to_markdown
-from corpora.ner.conll import read_conll, write_conll
-from corpora.ner.health import examine
+from corpora.ner.columns import to_columns
+from corpora.ner.conll import write_conll
+from corpora.ner.health import examine_columns
+from tests.ner_files import read_conll
 
 ROOT = Path(__file__).resolve().parents[3]
 COLUMNS = ("all", "train", "test", "dev")
@@ -52,6 +51,12 @@ def sentences(split, *texts):
             )
         )
     return made
+
+
+def examine(splits):
+    return examine_columns(
+        {split: lambda rows=rows: to_columns(iter(rows())) for split, rows in splits.items()}
+    )
 
 
 def examine_texts(**texts):
@@ -288,62 +293,3 @@ def files(tmp_path):
     for split, texts in {"train": ["Jena/B-LOC ist gut"], "dev": ["Jena/B-LOC"]}.items():
         write_conll(sentences(split, *texts), tmp_path / f"{split}.conll")
     return tmp_path
-
-
-def test_command_writes_the_card(files, capsys):
-    status = main(
-        [f"--train={files}/train.conll", f"--dev={files}/dev.conll", f"--output={files}/card"]
-    )
-
-    assert status == 0
-    assert (files / "card/card.md").read_text("utf-8").startswith("# train\n")
-    assert json.loads((files / "card/card.json").read_text("utf-8"))["splits"]["dev"]["tokens"] == 1
-    assert f"{files / 'card/card.md'}" in capsys.readouterr().out
-
-
-def test_with_json_the_summary_alone_is_on_standard_output(files, capsys):
-    assert main([f"--train={files}/train.conll", f"--output={files}/card", "--json"]) == 0
-
-    printed = capsys.readouterr()
-    assert json.loads(printed.out)["output"] == str(files / "card")
-    assert "Read sentences: 1 of train" in printed.err
-
-
-def test_limit_reads_only_the_first_sentences(files, capsys):
-    write_conll(sentences("train", "a", "b", "c"), files / "train.conll")
-
-    main([f"--train={files}/train.conll", f"--output={files}/card", "--limit=2"])
-
-    assert "2 of train" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("train", "status", "problem"),
-    [("none.conll", 2, "no such file"), ("train.xml", 2, "unknown suffix"), ("bad.txt", 1, ":2: ")],
-)
-def test_errors_have_a_status_and_a_message(files, capsys, train, status, problem):
-    (files / "bad.txt").write_text("Jena O\nJena\n", encoding="utf-8")
-
-    assert main([f"--train={files / train}", f"--output={files}/card"]) == status
-    assert problem in capsys.readouterr().err
-
-
-def test_output_that_cannot_be_written_is_reported(files, capsys):
-    assert main([f"--train={files}/train.conll", f"--output={files}/dev.conll"]) == 1
-    assert f"{files}/dev.conll: is no folder. Name another place" in capsys.readouterr().err
-
-
-def test_unknown_option_ends_with_status_two(files):
-    with pytest.raises(SystemExit, match="2"):
-        main([f"--train={files}/train.conll", f"--output={files}/card", "--lmit=2"])
-
-
-def test_help_has_an_example_and_loads_nothing_heavy():
-    command = [sys.executable, "-X", "importtime", "-m", "corpora.health", "--help"]
-
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-
-    assert "example: onoma health --train" in done.stdout
-    assert "corpora.system.arguments" in done.stderr
-    for library in ("numpy", "pyarrow", "icu", "torch"):
-        assert f" {library}" not in done.stderr

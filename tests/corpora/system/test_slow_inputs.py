@@ -26,10 +26,8 @@ from corpora.crawl.robots import parse_robots
 from corpora.crawl.sites import read_sites
 from corpora.document import Mention
 from corpora.errors import CorpusError
-from corpora.ner.conll import read_conll
 from corpora.ner.detection import Overrides
 from corpora.ner.files import Part, describe, read_file
-from corpora.ner.json import read_json
 from corpora.news.blocks import read_page, with_places
 from corpora.news.boxes import keys_in_boxes, leads_in_boxes
 from corpora.news.decoding import decode
@@ -172,14 +170,6 @@ def ner(path: Path) -> None:
     consume(read_file(path, layout, name="a", part=Part()))
 
 
-def conll(path: Path) -> None:
-    consume(read_conll(path, split="train"))
-
-
-def sentences(path: Path) -> None:
-    consume(read_json(path, split="train"))
-
-
 def documents(path: Path, settings: Settings) -> None:
     maker = DocumentMaker(lang="de", normalization="nfkc")
     for record in read_records(path, settings, name="a", part=None, counters=Counter()):
@@ -217,8 +207,6 @@ READERS: dict[str, Callable[[Path], object]] = {
     "page": page,
     "urls": urls,
     "ner": ner,
-    "conll": conll,
-    "sentences": sentences,
     "text": text,
     "paragraphs": paragraphs,
     "chapters": chapters,
@@ -446,18 +434,6 @@ REPEATED: dict[str, dict[str, tuple[bytes, bytes, bytes]]] = {
         "PubTator": (b"1|t|a\n1|a|b\n", b"1\t0\t1\ta\tX\tY\n", b"\n"),
         "brackets of CoNLL-2012": (CONLL2012, b"(X", b"\n"),
         "bars": (b"a|N|I-PER ", b"b|N|O ", b"\n"),
-    },
-    "conll": {
-        "tokens": (CONLL, b"a O\n", b""),
-        "token": (CONLL, b"a", b" O\n"),
-        "label": (CONLL + b"a B-", b"a", b"\n"),
-    },
-    "sentences": {
-        "sentences": (b"[", b'[["a", "O"]],', b'[["a", "O"]]]'),
-        "arrays": (b"[", b"[", b""),
-        "white space": (b"[", b" ", b""),
-        "open string": (JSON[0], b"\\u0041", b""),
-        "numbers": (b"[", b"1", b""),
     },
     "text": {
         "lines of JSON": (b"", b'{"text": "a"}\n', b""),

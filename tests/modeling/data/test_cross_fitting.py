@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.document import Sentence
-from corpora.ner.conll import read_conll
 from corpora.tagging import from_iob2
 from modeling.data.gazetteer import (
     Gazetteer,
@@ -16,6 +15,7 @@ from modeling.data.gazetteer import (
     with_best_level,
 )
 from modeling.data.tagset import TagSet
+from tests.ner_files import read_conll
 
 WORDS = st.lists(
     st.tuples(st.sampled_from("abcd"), st.sampled_from(("O", "O", "B-X", "B-Y", "I-X"))), max_size=6
