@@ -117,7 +117,7 @@ def plan(options: Options) -> Plan:
         refuse(options, "right", "variants", because="is for --policy all")
     else:
         refuse(options, "min_precision", "only_remove", because="is for --policy gated")
-    files = find_documents(options.input, exclude=options.exclude, limit=options.limit)
+    files = find_documents(options.input, limit=options.limit)
     forms = _forms_files(options.forms)
     words, column = _lexicon_of(options, is_gated=is_gated)
     first = _first_of(files)
@@ -136,7 +136,7 @@ def plan(options: Options) -> Plan:
             "gate": values_in(options, "min_precision", "only_remove") if is_gated else None,
             "lexicon": words and {"of": column, "words": asdict(words)},
             **values_in(settings, "right", "variants", "origin", "lang", "space"),
-            **values_in(settings, "limit", "exclude"),
+            **values_in(settings, "limit"),
         },
         units=unit_for_each(files),
         auxiliary=forms,

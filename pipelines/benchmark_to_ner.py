@@ -34,7 +34,7 @@ from corpora.segmentation.language_tags import check_tag
 from corpora.system.parsing import JsonObject
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, refuse, values_in
+from pipelines.options import FileOptions, option, refuse, values_in
 
 if TYPE_CHECKING:
     from corpora.ner.health import ColumnSource
@@ -47,7 +47,7 @@ CUT = "by hash"  # in place of a split, for files whose sentences are divided
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(CommonOptions):
+class Options(FileOptions):
     """Options of ``onoma benchmark``."""
 
     format: str | None = option(

@@ -38,7 +38,7 @@ DATASETS = {"": "entities"}
 PART_BYTES = 256 << 20
 """Bytes of document shards for each partition of entities and forms, which is merged at once."""
 PARAMETERS = (
-    *("min_count", "max_size", "existing", "link_probability", "limit", "exclude"),
+    *("min_count", "max_size", "existing", "link_probability", "limit"),
     *("languages", "min_languages"),
 )
 EQUIVALENTS = "equivalents"
@@ -116,7 +116,7 @@ def plan(options: Options) -> Plan:
         raise UsageError("--equivalents: --languages finds them. Leave one of them out.")
     if not options.languages:
         refuse(options, "min_languages", because="is for --languages")
-    files = find_documents(options.input, exclude=options.exclude, limit=options.limit)
+    files = find_documents(options.input, limit=options.limit)
     parts = partitions(files, PART_BYTES)
     return Plan(
         pipeline="documents_to_entity_vocab",

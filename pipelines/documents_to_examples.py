@@ -139,7 +139,7 @@ def plan(options: Options) -> Plan:
     from corpora.tokenization.tokenizers import Tokenizer
 
     _check(options)
-    files = find_documents(options.input, exclude=options.exclude, limit=options.limit)
+    files = find_documents(options.input, limit=options.limit)
     tokenizer = Tokenizer.open(options.tokenizer)
     n_entities, sha256 = _identity(options.entity_vocab, options.min_entity_count)
     parameters = values_in(options, *PARAMETERS) | {
@@ -156,7 +156,7 @@ def plan(options: Options) -> Plan:
     return Plan(
         pipeline="documents_to_examples",
         datasets=DATASETS,
-        parameters=parameters | values_in(options, "limit", "exclude"),
+        parameters=parameters | values_in(options, "limit"),
         units=units,
         auxiliary=_auxiliary(options),
         stages=(Stage("sample", units, {"shares": "document_shares"}),),

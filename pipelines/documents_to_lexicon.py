@@ -116,7 +116,7 @@ def plan(options: Options) -> Plan:
     """Find the shards, cut them into slices, and plan the stages."""
     from corpora.runs.dataset_inputs import find_documents
 
-    files = find_documents(options.input, exclude=options.exclude, limit=options.limit)
+    files = find_documents(options.input, limit=options.limit)
     parts = partitions(files, PART_BYTES)
     kind, is_chinese = _look(files)
     lists = _known(options.known, is_chinese=is_chinese) | _names(options.names)
@@ -132,7 +132,7 @@ def plan(options: Options) -> Plan:
             "top": options.top,
             "n_parts": len(parts),
             "known": options.known if options.known in KNOWN_NAMES else "FILE",
-            **values_in(settings, "in_both_scripts", "limit", "exclude"),
+            **values_in(settings, "in_both_scripts", "limit"),
         },
         units=parts,
         auxiliary=lists,

@@ -59,12 +59,12 @@ def plan(options: Options) -> Plan:
     """Plan a unit for each shard of documents, and a unit that learns from all."""
     from corpora.runs.dataset_inputs import find_documents
 
-    files = find_documents(options.input, exclude=options.exclude, limit=options.limit)
+    files = find_documents(options.input, limit=options.limit)
     return Plan(
         pipeline="documents_to_tokenizer",
         datasets=DATASETS,
         parameters=asdict(_rules(options))
-        | values_in(options, "limit", "exclude")
+        | values_in(options, "limit")
         | {"tokenizers": version("tokenizers")},
         units=(Unit(0),),
         stages=tuple(_stages(files)),

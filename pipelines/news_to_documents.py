@@ -33,7 +33,7 @@ from corpora.runs.plan import (
 from corpora.segmentation.language_tags import primary_language
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, said, values_in
+from pipelines.options import FileOptions, option, said, values_in
 
 if TYPE_CHECKING:
     from corpora.news.filters import Thresholds
@@ -52,7 +52,7 @@ MAX_PAGE_BYTES = 10_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(CommonOptions):
+class Options(FileOptions):
     """Options of ``onoma news``."""
 
     input: tuple[str, ...] = ()

@@ -29,7 +29,8 @@ from corpora.system.buckets import is_url
 from corpora.system.imports import hidden
 
 __all__ = [
-    "CommonOptions", "option", "origins_of", "parse_options", "refuse", "said", "values_in",
+    "CommonOptions", "FileOptions", "option", "origins_of", "parse_options", "refuse", "said",
+    "values_in",
 ]  # fmt: skip
 
 T = TypeVar("T", bound="CommonOptions")
@@ -49,12 +50,6 @@ class CommonOptions:
         metavar="DIR",
         help="folder to write the results into: a path, or an address in a bucket (s3://…, gs://…, "
         "az://…)",
-    )
-    exclude: tuple[str, ...] = option(
-        (),
-        metavar="PATTERN",
-        help="glob patterns of inputs to leave out; names are relative to the folder that all "
-        "inputs share",
     )
     forgotten: Path | None = option(
         None,
@@ -95,6 +90,18 @@ class CommonOptions:
         for pattern in self.input:
             is_url(pattern)  # raises for an unknown kind of address
         check(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileOptions(CommonOptions):
+    """The options of pipelines that read files, not datasets."""
+
+    exclude: tuple[str, ...] = option(
+        (),
+        metavar="PATTERN",
+        help="glob patterns of inputs to leave out; names are relative to the folder that all "
+        "inputs share",
+    )
 
 
 def parse_options(kind: type[T], argv: Sequence[str] | None, *, name: str, about: str | None) -> T:

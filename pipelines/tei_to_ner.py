@@ -46,7 +46,7 @@ from corpora.tei.reader import read_tei
 from corpora.tei.xml import XmlError
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, refuse, said, values_in
+from pipelines.options import FileOptions, option, refuse, said, values_in
 
 if TYPE_CHECKING:
     from corpora.ner.card import Health
@@ -61,7 +61,7 @@ MAX_BYTES = 50_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(CommonOptions):
+class Options(FileOptions):
     """Options of ``onoma tei``."""
 
     edition: str = option(

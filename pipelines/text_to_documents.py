@@ -37,7 +37,7 @@ from corpora.text import reader
 from corpora.text.characters import Normalization
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, refuse, said, values_in
+from pipelines.options import FileOptions, option, refuse, said, values_in
 
 REMEDY = "a second document with this id. Give it its own, or leave a file out with --exclude."
 DATASETS = {"": "documents"}
@@ -47,7 +47,7 @@ RANGE_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(CommonOptions):
+class Options(FileOptions):
     """Options of ``onoma text``."""
 
     lang: str | None = option(

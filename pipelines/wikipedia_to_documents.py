@@ -36,7 +36,7 @@ from corpora.system.expat_version import warn_of_old_expat
 from corpora.wikipedia.settings import WikiSettings
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, refuse, said, values_in
+from pipelines.options import FileOptions, option, refuse, said, values_in
 
 if TYPE_CHECKING:
     from corpora.runs.build import Build
@@ -62,7 +62,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(CommonOptions):
+class Options(FileOptions):
     """Options of ``onoma wikipedia``."""
 
     augment: Literal["article", "off"] = option(

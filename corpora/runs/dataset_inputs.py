@@ -18,7 +18,6 @@ def find_shards(
     patterns: Sequence[str],
     schema: str,
     *,
-    exclude: Sequence[str] = (),
     option: str = "--input",
 ) -> list[InputFile]:
     """Find the shards of datasets, sorted by name.
@@ -37,7 +36,7 @@ def find_shards(
             hashes[path] = shard.sha256
             addresses[url_of(path) or str(path)] = path
     bases = [address.rpartition("/")[0] for address in addresses]
-    found = dict(sorted(without(name_relative(addresses, bases), exclude).items()))
+    found = dict(sorted(without(name_relative(addresses, bases), ()).items()))
     return [list_file(name, path, sha256=hashes[path]) for name, path in found.items()]
 
 
@@ -52,7 +51,6 @@ def check_hashes(files: Iterable[InputFile]) -> list[InputFile]:
 def find_documents(
     patterns: Sequence[str],
     *,
-    exclude: Sequence[str] = (),
     limit: int | None = None,
     option: str = "--input",
 ) -> list[InputFile]:
@@ -60,7 +58,7 @@ def find_documents(
 
     Raises ``UsageError`` where two of the datasets hold the same document.
     """
-    files = find_shards(patterns, "documents", exclude=exclude, option=option)[:limit]
+    files = find_shards(patterns, "documents", option=option)[:limit]
     datasets: dict[Path, list[InputFile]] = {}
     for file in files:
         datasets.setdefault(Path(file.path).parent, []).append(file)

@@ -39,7 +39,7 @@ _TOOLS = ("xmi", "cas-json", "webanno", "brat", "w3c", "spacy")
 _FORMATS = ("conll", "json", "jsonl", "tei", "tsv", *_TOOLS)
 _FOR = {
     "entities": ("masked",),
-    **dict.fromkeys(("labels", "threshold", "decoder"), _TAGGED),
+    **dict.fromkeys(("labels", "threshold"), _TAGGED),
     "edition": ("tei", "text"),
     "lang": ("text",),
     "format": ("text", "conll"),
@@ -112,9 +112,6 @@ class Options:
         metavar="P",
         help="lowest probability of a name, from 0 to 1 (default: 0; for a tagger with --tei and "
         "--output, the value chosen on dev, or 0.9)",
-    )
-    decoder: str | None = option(
-        None, metavar="NAME", help="decoder to use, such as viterbi (default: the tagger's own)"
     )
     lang: str | None = option(
         None,
@@ -297,9 +294,7 @@ class Options:
             unused = ("existing", "crossing", "schema", "decisions")
             refuse(self, *unused, because="is for names that are written: leave it out with --undo")
         if not self.model:
-            refuse(
-                self, "labels", "decoder", because="is for a tagger: name a run, or leave it out"
-            )
+            refuse(self, "labels", because="is for a tagger: name a run, or leave it out")
 
     def _problems_of_output(self) -> Iterator[str]:
         if self.format == "tei" and not self.text:

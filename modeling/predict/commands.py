@@ -46,7 +46,7 @@ def _load(options: "Options") -> "Tagger":
     from modeling.predict.loading import load_tagger  # noqa: PLC0415
 
     assert options.model is not None  # noqa: S101 - the command line asks for it
-    return load_tagger(options.model, labels=options.labels, decoder=options.decoder)
+    return load_tagger(options.model, labels=options.labels)
 
 
 def predict_text(options: "Options") -> Summary:

@@ -74,9 +74,6 @@ class Options:
         help="lowest probability of a name if a request gives none (default: 0; for TEI files, "
         "the value chosen on dev, or 0.9)",
     )
-    decoder: str | None = option(
-        None, metavar="NAME", help="decoder to use, such as viterbi (default: the tagger's own)"
-    )
     host: str = option(
         "127.0.0.1", metavar="ADDRESS", group=_WHO, help="address to listen on (default: 127.0.0.1)"
     )

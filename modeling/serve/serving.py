@@ -79,7 +79,7 @@ def _return_memory() -> None:
 
 
 def _load(options: "Options") -> Tagger:
-    tagger = load_tagger(options.model, labels=options.labels, decoder=options.decoder)
+    tagger = load_tagger(options.model, labels=options.labels)
     if options.edition:
         check_tagger_labels(tagger, load_edition(edition_path(options.edition)))
     return tagger

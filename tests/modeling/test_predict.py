@@ -224,14 +224,6 @@ def test_files_of_an_annotation_tool_are_not_overwritten(tagger_run, tmp_path, c
     assert annotations.read_text() == corrected
 
 
-def test_a_decoder_of_another_head_is_refused(tagger_run, tmp_path, capsys):
-    (tmp_path / "a.txt").write_text("in Ulm")
-    with pytest.raises(SystemExit):
-        predict(tagger_run, "--text", tmp_path / "a.txt", "--decoder", "greedy")
-
-    assert "--decoder greedy: does not go with head.kind=crf" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -264,7 +256,6 @@ def test_no_option_does_nothing(options, capsys):
         (["--apply", "c", "--threshold", ".9"], "--threshold is for names that are found"),
         (["--undo", "--existing", "only-new"], "--existing is for names that are written"),
         (["--undo", "--labels", "plain"], "--labels is for a tagger: name a run"),
-        (["--register", "r", "--dictionary", "--decoder", "fix"], "--decoder is for a tagger"),
     ],
 )
 def test_options_of_finding_and_writing_are_refused_where_neither_is_done(options, said, capsys):

@@ -121,9 +121,7 @@ def test_link_prints_what_was_learned_scored_and_linked(tmp_path, summary):
 
     found = summary("link", "train", tmp_path / "letters", "--max-wrong", 0.1, "--output", linker)
     assert found["threshold"] == read(linker / "linker.json")["threshold"]
-    found = summary(
-        *("link", "evaluate", tmp_path / "letters", "--replicates", 0, "--output", tmp_path / "r")
-    )
+    found = summary(*("link", "evaluate", tmp_path / "letters", "--output", tmp_path / "r"))
     assert found["scores"] == read(tmp_path / "r" / "report.json")
     documents = ("--documents", tmp_path / "letters", "--output", linked)
     assert summary("link", "apply", linker, *documents)["counters"]

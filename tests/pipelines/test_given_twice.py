@@ -97,8 +97,6 @@ def test_equal_ids_of_different_groups_are_different_documents():
 @pytest.mark.usefixtures("folder")
 def test_only_what_is_read_is_compared():
     assert run("documents_to_tokenizer", "wiki", "later", options=["--limit", "1"]) == 0
-    without = ["--exclude", "later/shard-00001.arrow"]
-    assert run("documents_to_tokenizer", "wiki", "later", options=without) == 0
 
 
 @pytest.mark.usefixtures("folder")
