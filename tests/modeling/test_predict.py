@@ -74,11 +74,11 @@ def test_a_masked_word_and_a_masked_entity_are_guessed(tmp_path, examples, capsy
     assert pretrain([*command, "--set", *small]) == 0
 
     text = "w1 w3 [MASK] w5"
-    assert predict(tmp_path / "run", "--masked", text, "--entities", "0:5", "--top", 3) == 0
+    assert predict(tmp_path / "run", "--masked", text, "--entities", "0:5") == 0
 
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if not line.startswith("  ")] == ["6:12 [MASK]", "0:5 w1 w3"]
-    assert len(lines) == 8
+    assert len(lines) == 12
     [guess] = Guesser.load(tmp_path / "run").subwords(text, top=1000)
     probabilities = [probability for _, probability in guess.best]
     assert probabilities == sorted(probabilities, reverse=True)

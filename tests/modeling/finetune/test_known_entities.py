@@ -147,11 +147,11 @@ def test_a_span_whose_entity_is_asked_for_does_not_know_it(base):
 def test_the_command_names_subwords_and_entities(base, capsys):
     text = TEXT.replace("Anna", "[MASK]")
 
-    assert predict([str(base), "--masked", text, "--entities", "12:20", "--top", "2"]) == 0
+    assert predict([str(base), "--masked", text, "--entities", "12:20"]) == 0
 
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if not line.startswith("  ")] == [
         "25:31 [MASK]",
         "12:20 Ida Berg",
     ]
-    assert len(lines) == 6
+    assert len(lines) > 6

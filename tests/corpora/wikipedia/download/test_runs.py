@@ -137,7 +137,6 @@ def test_a_status_that_is_none_is_an_error(status, server, fetch):
         {"mirror": "file:///etc"},
         {"contact": "me"},
         {"contact": "a@b.org\r\nX: y"},
-        {"connections": 3},
     ],
 )
 def test_orders_that_make_no_sense_are_refused(wrong, tmp_path):
