@@ -35,8 +35,11 @@ def render(
         encoders = {record["encoder"] for record in every}
         gpus = {device_of(record) for record in every} - {CPU}
         yield f"Encoder: {', '.join(sorted(encoders))}. GPU: {', '.join(sorted(gpus)) or 'none'}.\n"
-        yield from by_size(done) if all(cell.size for cell in done) else by_head(done)
-        yield from notes({cell.set for cell in done}, sets)
+        if all(cell.size for cell in done):
+            yield from by_size(done)
+        else:
+            yield from by_head(done)
+            yield from notes({cell.set for cell in done}, sets)
     if left := sum(cell.name not in records for cell in cells):
         yield f"Not run: {left} of {len(cells)} seeds of a head on a set."
         yield f"`python -m benchmarks.tables {name} --model MODEL --data DATA` runs them."
@@ -105,14 +108,16 @@ def head_of(cell: Cell) -> str:
 
 def notes(shown: set[str], sets: Mapping[str, NerSet]) -> Iterator[str]:
     """Yield lines that say what is scored of each set, and where published figures are from."""
+    parts: dict[str, list[str]] = {}
     for name in sorted(shown):
-        published = ", ".join(
-            f"`{head}` {f1:.1f}" for head, f1 in (sets[name].published or {}).items()
-        )
-        source = f" Published: {sets[name].source}: {published}." if published else ""
-        what = sets[name].test
-        part = "the published test part" if what == "published" else f"{what}, so no paper's figure"
-        yield f"- {name}: scored is {part}; {sets[name].epochs} epochs.{source}"
+        parts.setdefault(sets[name].test, []).append(f"{name} ({sets[name].epochs} epochs)")
+    for part, names in parts.items():
+        said = "the published test part" if part == "published" else part
+        yield f"- Scored is {said}: {', '.join(names)}."
+    for name in sorted(shown):
+        if f1 := sets[name].published:
+            figures = ", ".join(f"`{head}` {value:.1f}" for head, value in f1.items())
+            yield f"- Published of {name}: {figures} ({sets[name].source})."
     yield ""
 
 

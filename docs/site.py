@@ -79,7 +79,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
     """Let links lead to what stands in the site; find pages for users first."""
-    if page.file.src_uri.removesuffix(".md") in GROUPS["Developers"]:
+    if page.file.src_uri.removesuffix(".md") in {*GROUPS["Developers"], "results", "benchmarks"}:
         page.meta["search"] = {"boost": 0.1}
     return _moved(markdown, f"docs/{page.file.src_uri}")
 
