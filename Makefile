@@ -14,7 +14,7 @@ BIN := .venv/bin
 AIRFLOW := .airflow/venv
 # What `make demo` runs, and nothing else; what the checks need beside it. The group dev has the test tools.
 EXTRAS := pipelines,modeling,plots,news,linking,serve
-MORE := tei,onnx,chinese,buckets,bioc,cas,lora,spacy,news-please,zim
+MORE := tei,onnx,chinese,buckets,bioc,cas,lora,spacy,news-please,zim,wikiextractor
 PIP := -m pip install --quiet --constraint constraints.txt
 LOCK := build/lock/bin
 COMMA := ,

@@ -70,6 +70,11 @@ class Options(FileOptions):
         help="add mentions where titles that the article links to, or its own title, stand without "
         "a link (default: article)",
     )
+    extractor: Literal["onoma", "wikiextractor"] = option(
+        "onoma",
+        help="parser of the wikitext: Onoma's own, or the separate program WikiExtractor (default: "
+        "onoma)",
+    )
     namespaces: tuple[int, ...] = option(
         (0,),
         nargs="+",
@@ -151,7 +156,10 @@ def plan(options: Options) -> Plan:
     from corpora.wikipedia.dump import is_cut_first, read_pages_of
     from corpora.wikipedia.html.zim import grouped, with_parts
     from corpora.wikipedia.reuse import find_earlier, place_of_earlier
+    from corpora.wikipedia.wikiextractor import check_installed
 
+    if options.extractor == "wikiextractor":
+        check_installed()
     earlier = find_earlier(options.reuse, output=options.output) if options.reuse else None
     named = with_parts(find_inputs(options.input, exclude=options.exclude))
     groups = [
@@ -265,18 +273,22 @@ def _extractor(options: Options, dumps: Sequence["Dump"]) -> str:
     """Name the extractor, with its version if it is not ours: another may make other bytes."""
     forms = {range_.form for dump in dumps for range_ in dump.ranges}
     if forms == {"xml"}:
-        return "onoma"
+        name = options.extractor
+        return name if name == "onoma" else f"{name} {version(name)}"
     if "xml" in forms:
         raise UsageError("--input: dumps of wikitext and rendered pages. Read them one at a time.")
-    refuse(options, "templates", "expand_templates", because="is for wikitext")
+    refuse(options, "extractor", "templates", "expand_templates", because="is for wikitext")
     return f"html {version('selectolax')}"
 
 
 def _is_expanding(options: Options, wiki: str, lang: str) -> bool:
-    """Tell whether templates are expanded, as wikis without a table of templates need."""
+    """Read and check ``--expand-templates``, which wikis without a table of templates need."""
     from corpora.wikipedia.readers import has_own_templates
 
-    return options.expand_templates or not has_own_templates(wiki, lang)
+    if options.expand_templates and options.extractor != "onoma":
+        raise UsageError("--expand-templates: not with --extractor wikiextractor. Leave out one.")
+    is_known = options.extractor != "onoma" or has_own_templates(wiki, lang)
+    return options.expand_templates or not is_known
 
 
 def _kinds_of_blocks(options: Options) -> list[str]:
@@ -286,6 +298,8 @@ def _kinds_of_blocks(options: Options) -> list[str]:
     given = [name.strip() for name in options.blocks.split(",") if name.strip()]
     if unknown := set(given) - KINDS.keys():
         raise UsageError(f"--blocks {min(unknown)}: there is none; there are {', '.join(KINDS)}.")
+    if given and options.extractor != "onoma":
+        raise UsageError("--blocks: WikiExtractor cannot do it. Leave out --extractor or --blocks.")
     return [name for name in KINDS if name in given]
 
 

@@ -159,6 +159,7 @@ SMOKE = {
     "tensorboard": "import tensorboard",
     "news": "from corpora.news.extraction import *; import trafilatura, rensa, py3langid",
     "news-please": "import corpora.crawl.fetcher, newsplease, scrapy, protego, httpcore2",
+    "wikiextractor": "import wikiextractor.extract",
     "zim": "import corpora.wikipedia.html.zim, libzim.reader",
 }
 

@@ -306,6 +306,7 @@ def test_what_is_not_permissive_is_named_with_its_extra():
         kinds = {one.name: one.kind for one in needed_by("onoma", [extra])}
         found = {name for name, kind in kinds.items() if kind not in {"permissive", "proprietary"}}
         assert found <= named, extra  # a CPU build of torch brings less
+    assert [extra for extra, named in said.items() if "wikiextractor" in named] == ["wikiextractor"]
 
 
 def test_extras_that_a_library_asks_for_count(tmp_path, monkeypatch):

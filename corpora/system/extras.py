@@ -48,6 +48,7 @@ EXTRAS = {
     "trafilatura": "news",
     "transformers": "modeling",
     "uvicorn": "serve",
+    "wikiextractor": "wikiextractor",
 }
 """Name of a module to the extra that installs it."""
 

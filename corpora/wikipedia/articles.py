@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from corpora.segmentation.sentences import Segmenter, segmenter
-from corpora.wikipedia import wikitext
+from corpora.wikipedia import wikiextractor, wikitext
 from corpora.wikipedia.authority import IDS, NOTHING, TYPE, Authority, count_ids
 from corpora.wikipedia.block_rows import count_blocks
 from corpora.wikipedia.blocks import PageText
@@ -37,13 +37,13 @@ LICENSES = (
 the first version of MediaWiki (its third number is that of the wmf branch), and the SPDX id."""
 
 
-def extractor_of(*, is_html: bool) -> Callable[..., PageText]:
-    """Return the function that reads a page: HTML, or wikitext."""
-    if is_html:
+def extractor_of(engine: str) -> Callable[..., PageText]:
+    """Return the function of an engine that reads a page."""
+    if engine == HTML:
         from corpora.wikipedia.html import text
 
         return text.extract
-    return wikitext.extract
+    return {"onoma": wikitext.extract, "wikiextractor": wikiextractor.extract}[engine]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +124,16 @@ class ArticleReader:
     templates: TemplateTable
     license: str | None
     keeps_disambiguation: bool = True
-    is_html: bool = False
+    engine: str = "onoma"
     blocks: frozenset[str] = frozenset()
-    """The kinds of blocks that are kept beside the text."""
+    """The kinds of blocks that are kept beside the text; only the engine ``onoma`` can keep any."""
     segmenter: Segmenter = field(default_factory=lambda: segmenter(None))
 
     def read(self, page: Page) -> Article | Redirect | LeftOut:
-        """Read a page; raises ``ExtractorError`` where it cannot be read."""
+        """Read a page; raises ``ExtractorError`` where the engine cannot read it."""
         if (left_out := self._left_out(page)) is not None:
             return left_out
-        text = extractor_of(is_html=self.is_html)(
+        text = extractor_of(self.engine)(
             page.text,
             self.wiki,
             self.templates,
@@ -186,7 +186,7 @@ class ArticleReader:
         for page in pages:
             if isinstance(page, Page) and self._left_out(page) is None:
                 today = page.timestamp[:10]
-                yield extractor_of(is_html=self.is_html)(
+                yield extractor_of(self.engine)(
                     page.text, self.wiki, self.templates, title=page.title, today=today
                 ).text
 

@@ -40,7 +40,7 @@ def reader_of(
         templates,
         license=settings.license,
         keeps_disambiguation=settings.disambiguation == "keep",
-        is_html=settings.is_html,
+        engine=settings.extractor.partition(" ")[0],
         blocks=frozenset(KINDS[name] for name in settings.blocks),
         segmenter=segmenter(wiki.lang) if own is None else segmenter_with(wiki.lang, own),
     )

@@ -167,7 +167,7 @@ class TemplateTable:
             if function.isupper() and function.lower() not in (function, *_SHOWING):
                 return Action("silent", name)  # {{DEFAULTSORT:…}}, in any language
         is_of_language = _OF_LANGUAGE.fullmatch(name) and name not in self.silent
-        if is_of_language and _ANY_LANGUAGE in self.render:
+        if is_of_language and _ANY_LANGUAGE in self.render:  # no recipes: of another extractor
             return Action("show", _ANY_LANGUAGE)
         return self._named(name)
 
