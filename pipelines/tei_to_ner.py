@@ -56,7 +56,7 @@ _REGISTER = "register "  # the prefix of names of register files
 log = logging.getLogger(__name__)
 _INCLUDED = "included "
 DATASETS = {"documents": "documents", "ner": "ner"}
-MAX_BYTES = 50_000_000
+MAX_BYTES = 500_000_000
 """The size of the largest file that is not rejected, with all that it includes."""
 
 

@@ -249,11 +249,12 @@ def test_what_is_not_read_of_files_without_text_is_counted(tmp_path, capsys):
     assert account["filtered"] == {"no_text": 1}
 
 
-def test_bad_files_are_rejected_with_reasons_and_the_rest_is_done(tmp_path):
+def test_bad_files_are_rejected_with_reasons_and_the_rest_is_done(tmp_path, monkeypatch):
+    monkeypatch.setattr("pipelines.tei_to_ner.MAX_BYTES", 1_000_000)
     folder = tmp_path / "mixed"
     shutil.copytree(DATA / "tei" / "bad", folder)
     shutil.copy(LETTERS / "01.xml", folder)
-    (folder / "large.xml").write_bytes(b"<TEI>" + b" " * 50_000_000 + b"</TEI>")
+    (folder / "large.xml").write_bytes(b"<TEI>" + b" " * 2_000_000 + b"</TEI>")
 
     options = ("--max-reject-rate", "1")
     assert run(tmp_path / "out", *options, inputs=folder) == 0
