@@ -237,7 +237,8 @@ def _settings(options: Options, dumps: Sequence["Dump"], *, file: str) -> WikiSe
     Raises ``UsageError`` where the files are of several wikis.
     """
     from corpora.wikipedia.articles import license_of
-    from corpora.wikipedia.titles import language_of
+    from corpora.wikipedia.titles import codes_of, language_of
+    from corpora.wikipedia.variant_titles import table_for
 
     sites = [dump.site for dump in dumps]
     names = {site.wiki for site in sites} if options.wiki is None else {options.wiki}
@@ -259,6 +260,7 @@ def _settings(options: Options, dumps: Sequence["Dump"], *, file: str) -> WikiSe
         namespaces=sorted(options.namespaces),
         disambiguation=options.disambiguation,
         interwiki=options.interwiki,
+        variants=table_for(codes_of(name, lang)),
         extractor=extractor,
         augment=options.augment,
         license=options.license or (None if is_html else license_of_file),
@@ -384,11 +386,12 @@ def parse(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:
     )
 
 
-def merge(units: PCollection, _: WikiSettings, run: Run) -> PCollection:
+def merge(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:
     """Choose the newest revisions of pages, and build the tables of titles and items."""
     from pipelines.transforms.wikipedia import BuildPageItems, BuildTitleTables, ChooseNewest
 
-    steps: list[object] = [ChooseNewest(folder=run.folder), BuildTitleTables(folder=run.folder)]
+    titles = BuildTitleTables(folder=run.folder, variants=settings.variants)
+    steps: list[object] = [ChooseNewest(folder=run.folder), titles]
     if file := run.auxiliary.get(PAGE_PROPS):
         steps.append(BuildPageItems(folder=run.folder, file=file))
     return run.merge(units, *steps, stage="extract")

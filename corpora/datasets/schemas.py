@@ -242,7 +242,10 @@ _NEWS_STAGES = {
 _REVISION = _required(_STRING, "id", "timestamp", "revision")
 _WIKI_STAGES = {
     "wiki_definitions": [*_REVISION, *_required(_STRING, "title"), *_columns(target=_STRING)],
-    "wiki_revisions": [*_REVISION, *_columns(outcome=_STRING, title=_STRING, meaning=_STRING)],
+    "wiki_revisions": [
+        *_REVISION,
+        *_columns(outcome=_STRING, title=_STRING, meaning=_STRING, name=_STRING),
+    ],
     "wiki_pages": _WIKI_PAGES,
 }
 _EXAMPLE_STAGES = {"document_shares": _columns(lowest=_DOUBLE, highest=_DOUBLE)}

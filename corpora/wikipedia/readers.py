@@ -18,6 +18,7 @@ from corpora.wikipedia.siteinfo import SiteInfo
 from corpora.wikipedia.templates import TemplateTable, has_templates, load_templates
 from corpora.wikipedia.titles import Wiki, codes_of, wiki_of
 from corpora.wikipedia.unmatched import Unmatched
+from corpora.wikipedia.variant_titles import has_chinese_scripts, table_for
 
 REDIRECTS, UNMATCHED, DEFINITIONS = "redirects", "unmatched", "definitions"
 """The names of the tables of a run."""
@@ -74,6 +75,9 @@ def missing_tables(name: str, lang: str) -> list[str]:
         ),
         "options of images (only English ones are known: others are taken for captions)": (
             options_of(codes).is_own
+        ),
+        "Chinese scripts (links in the other script lead nowhere: pip install 'onoma[chinese]')": (
+            bool(table_for(codes)) or not has_chinese_scripts(codes)
         ),
         "abbreviations (they are learned from the first pages: abbreviations.toml)": has_table(
             lang

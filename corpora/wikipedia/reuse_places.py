@@ -42,7 +42,7 @@ from corpora.wikipedia.reuse_shards import (
     open_shard,
     place_of,
 )
-from corpora.wikipedia.revisions import Revision, revisions_in
+from corpora.wikipedia.revisions import Revision, revisions_in, title_in
 from corpora.wikipedia.segments import Segment
 
 _PARTS = (("first", np.uint64), ("last", np.uint64), ("row", np.uint32), ("characters", np.uint32))
@@ -70,9 +70,9 @@ class Place(NamedTuple):
     """The revision of the row."""
     n_older: int
     """The number of older revisions in the page's element."""
-    title: str = ""
+    title: str
     redirects: tuple[str, ...] = ()
-    """The titles that redirect to a rendered page, whose title is ``title``."""
+    """The titles that redirect to a rendered page."""
 
 
 class Earlier:
@@ -129,7 +129,8 @@ class Earlier:
         if not (is_as_defined and self._keep(shard)):
             return None
         version, n_older = max(revisions), len(revisions) - 1
-        return Place(shard, row, characters, page.hash, id, meaning, version, n_older)
+        title = page.title if isinstance(page, Page) else title_in(page.data)
+        return Place(shard, row, characters, page.hash, id, meaning, version, n_older, title)
 
     def _keep(self, number: int) -> bool:
         """Keep a shard with the run; returns False if it is damaged."""

@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import unescape
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +34,7 @@ DATASETS = (REVISIONS, "pages", "found_redirects")
 _REMEDY = "this revision a second time. Is a file given twice?"
 _SCHEMA = SCHEMAS["wiki_revisions"]
 _KEY = ("id", "timestamp", "revision")
+_TITLE = re.compile(rb"<title>([^<]*)</title>")
 _REVISION = re.compile(
     rb"<revision>\s*<id>(\d+)</id>\s*(?:<parentid>\d*</parentid>\s*)?<timestamp>([^<]*)</timestamp>"
 )
@@ -60,6 +62,12 @@ def revisions_in(xml: bytes) -> list[Revision]:
     return revisions if len(revisions) == xml.count(b"<revision") else []
 
 
+def title_in(xml: bytes) -> str:
+    """Find the title of a page without reading it; empty if it has an unusual form."""
+    title = _TITLE.search(xml)
+    return unescape(title[1].decode("utf-8", "replace")) if title else ""
+
+
 @dataclass(slots=True)
 class RevisionRows:
     """A collector of rows of ``wiki_revisions``."""
@@ -74,9 +82,10 @@ class RevisionRows:
         outcome: str | None = None,
         title: str | None = None,
         meaning: str | None = None,
+        name: str | None = None,
     ) -> None:
-        """Add a page; its ``title`` is kept where it is to be reported."""
-        self._rows.append((id, revision.timestamp, revision.id, outcome, title, meaning))
+        """Add a page; ``title`` is to be reported, ``name`` may be written in another script."""
+        self._rows.append((id, revision.timestamp, revision.id, outcome, title, meaning, name))
 
     def batch(self) -> pa.RecordBatch:
         """Return all rows."""

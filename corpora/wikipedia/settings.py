@@ -24,6 +24,8 @@ class WikiSettings:
     max_page_bytes: int
     n_tables: int
     """The number of the user's tables of templates."""
+    variants: str
+    """The table by which titles are found in another script; empty if the wiki has one script."""
     blocks: Sequence[str]
     """The kinds of blocks that are kept, in the order of ``KINDS``."""
     expand_templates: bool

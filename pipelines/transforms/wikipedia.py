@@ -40,6 +40,7 @@ from corpora.wikipedia.revisions import (
 from corpora.wikipedia.settings import WikiSettings
 from corpora.wikipedia.sql_dumps import items_of_pages
 from corpora.wikipedia.unmatched import build_unmatched
+from corpora.wikipedia.variant_titles import with_variants
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
 from pipelines.transforms.elements import Merge, OfRun, PerUnit, ReadUnits
 from pipelines.transforms.units import ListUnits
@@ -149,7 +150,7 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
         """Parse a page, or take its earlier row over."""
         if isinstance(page, Place):
             self._rows.take(page)
-            self._note(page, meaning=page.meaning)
+            self._note(page, meaning=page.meaning, name=page.title)
             self._add_redirects(page)
             yield Passed()
         else:
@@ -161,6 +162,8 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
             yield Rows("pages", self._rows.batch())
 
     def _note(self, page: Page | Place, outcome: str | None = None, **titles: str | None) -> None:
+        if not self.settings.variants:
+            titles["name"] = None
         self._revisions.add(self._id(page), page.version, outcome=outcome, **titles)
 
     def _read(self, page: Page) -> Rejected | None:
@@ -178,7 +181,7 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
         if isinstance(found, Article):
             self._rows.add(found)
             self._add_redirects(page)
-            self._note(page, meaning=found.meaning)
+            self._note(page, meaning=found.meaning, name=page.title)
         elif isinstance(found, Redirect):
             self._redirects.append(found)
             self._note(page, REDIRECT)
@@ -226,15 +229,20 @@ class BuildTitleTables(Merge[Counts]):
     are on disk, and all workers memory-map them.
     """
 
+    variants: str = ""
+    """The table by which titles are also found in another script; empty: they are not."""
+
     def merge(self) -> Iterator[Counts]:
         """Read the redirects and revisions of all units."""
-        redirects = (
-            batch.filter(batch.column("resolved").is_null())  # without redirects to other wikis
+        rows: Iterator[pa.RecordBatch] = (
+            batch.filter(batch.column("resolved").is_null()).select(["title", "target"])
             for batch in self._newest("found_redirects", "redirects")
-        )
-        columns = ["title", "target"]
+        )  # without redirects to other wikis
         tables = self.work.tables
-        summary = build_table(tables / REDIRECTS, (batch.select(columns) for batch in redirects))
+        if self.variants:
+            names = self._newest(REVISIONS, "wiki_revisions")
+            rows = with_variants(tables / "names", names, rows, table=self.variants)
+        summary = build_table(tables / REDIRECTS, rows)
         yield Counts(
             {
                 "redirects.all": summary.n_redirects,

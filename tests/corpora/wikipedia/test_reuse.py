@@ -183,8 +183,10 @@ def test_every_row_is_found_by_the_hash_of_its_page_and_no_other(finished, tmp_p
     rows = [(0, row) for row in range(5)] + [(2, row) for row in range(8)]
     ids = [f"w:P{number}" for number in range(13)]
     assert places == [
-        Place(*row, characters, hash, id, None, Revision.of("2026-01-01T00:00:00Z", "1"), 0)
-        for row, hash, id in zip(rows, [page.hash for page in pages], ids, strict=True)
+        Place(*row, characters, hash, id, None, Revision.of("2026-01-01T00:00:00Z", "1"), 0, title)
+        for row, hash, id, title in zip(
+            rows, [page.hash for page in pages], ids, [id[2:] for id in ids], strict=True
+        )
     ]
     assert earlier.find(segment("P13")) is None
     assert earlier.damaged == set()
