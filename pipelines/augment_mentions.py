@@ -228,13 +228,12 @@ def choose(units: PCollection, settings: Settings, run: Run) -> PCollection:
 
 def index(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Write the chosen forms as a table on disk that all workers share."""
-    from pipelines.transforms.forms import IndexChosen
-    from pipelines.transforms.gate import DescribeForms
+    from pipelines.transforms.forms import index_chosen
+    from pipelines.transforms.gate import describe_forms
 
-    steps = [IndexChosen(folder=run.folder, matching=_matching(settings))]
-    if settings.policy == "gated":
-        steps.append(DescribeForms(folder=run.folder))
-    return run.merge(units, *steps, stage="choose")
+    describe = [describe_forms] if settings.policy == "gated" else []
+    index = partial(index_chosen, matching=_matching(settings))
+    return run.merge(units, index, *describe, stage="choose")
 
 
 def survey(units: PCollection, settings: Settings, run: Run) -> PCollection:
@@ -249,9 +248,9 @@ def survey(units: PCollection, settings: Settings, run: Run) -> PCollection:
 
 def sum_up(units: PCollection, _: Settings, run: Run) -> PCollection:
     """Add up the counts of all units."""
-    from pipelines.transforms.gate import SumSurveys
+    from pipelines.transforms.gate import add_surveys
 
-    return run.merge(units, SumSurveys(folder=run.folder), stage="survey")
+    return run.merge(units, add_surveys, stage="survey")
 
 
 def sample(units: PCollection, settings: Settings, run: Run) -> PCollection:
@@ -266,10 +265,11 @@ def sample(units: PCollection, settings: Settings, run: Run) -> PCollection:
 
 def learn(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Learn how probable mentions are."""
-    from pipelines.transforms.gate import LearnGate
+    from pipelines.transforms.gate import learn_gate
 
-    step = LearnGate(folder=run.folder, min_precision=settings.min_precision)
-    return run.merge(units, step, stage="sample")
+    return run.merge(
+        units, partial(learn_gate, min_precision=settings.min_precision), stage="sample"
+    )
 
 
 def augment(units: PCollection, settings: Settings, run: Run) -> PCollection:

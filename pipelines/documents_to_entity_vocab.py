@@ -174,7 +174,7 @@ def index_equivalents(units: PCollection, _: Options, run: Run) -> PCollection:
     """Write the equivalents as a table on disk that all workers share."""
     from pipelines.transforms import entities
 
-    return run.merge(units, entities.IndexEquivalents(folder=run.folder), stage="equivalents")
+    return run.merge(units, entities.index_equivalents, stage="equivalents")
 
 
 def count(units: PCollection, options: Options, run: Run) -> PCollection:
@@ -248,7 +248,7 @@ def index_forms(units: PCollection, options: Options, run: Run) -> PCollection:
     from pipelines.transforms import entities
 
     is_on = options.link_probability == "on"
-    index = [entities.IndexForms(folder=run.folder)] if is_on else []
+    index = [entities.index_forms] if is_on else []
     return run.merge(units, *index, stage="link")
 
 
@@ -269,7 +269,7 @@ def sum_occurrences(units: PCollection, _: Options, run: Run) -> PCollection:
     """Sum the occurrences of the forms."""
     from pipelines.transforms import entities
 
-    return run.merge(units, entities.SumOccurrences(folder=run.folder), stage="find")
+    return run.merge(units, entities.add_occurrences, stage="find")
 
 
 def finish(units: PCollection, options: Options, run: Run) -> PCollection:

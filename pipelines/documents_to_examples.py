@@ -231,15 +231,15 @@ def sample(units: PCollection, settings: Settings, run: Run) -> PCollection:
 
 def merge(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Merge the ratios of all units, and write the tokenizer into the run."""
-    from pipelines.transforms.examples import KeepTokenizer, MergeRatios
+    from pipelines.transforms.examples import keep_tokenizer, merge_ratios
 
     options = settings.options
-    keep_tokenizer = KeepTokenizer(
-        folder=run.folder,
+    keep = partial(
+        keep_tokenizer,
         files=named(TOKENIZER, run.auxiliary),
         opened=options.tokenizer.name if options.tokenizer.is_file() else "",
     )
-    return run.merge(units, MergeRatios(folder=run.folder), keep_tokenizer, stage="sample")
+    return run.merge(units, merge_ratios, keep, stage="sample")
 
 
 def make(units: PCollection, settings: Settings, run: Run) -> PCollection:

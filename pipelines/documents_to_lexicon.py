@@ -232,15 +232,11 @@ def count(units: PCollection, settings: Settings, run: Run) -> PCollection:
 
 def number(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Assign numbers to all symbols; cut the strings into ranges by their first two symbols."""
-    from pipelines.transforms.elements import ReadNothing
-    from pipelines.transforms.lexicon import NumberSymbols
+    from pipelines.transforms.lexicon import number_symbols
 
-    return (
-        units
-        | ReadNothing()
-        | NumberSymbols(folder=run.folder, per=settings.per, min_count=settings.min_count)
-        | run.write_shards("number")
-    )
+    per, min_count = settings.per, settings.min_count
+    number = partial(number_symbols, per=per, min_count=min_count)
+    return run.merge(units, number, stage="number", has_shards=True)
 
 
 def spread(units: PCollection, settings: Settings, run: Run) -> PCollection:
@@ -270,26 +266,21 @@ def merge(units: PCollection, settings: Settings, run: Run) -> PCollection:
 
 def score(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Join the strings of all parts; score, mark and rank them."""
-    from pipelines.transforms.elements import ReadNothing
-    from pipelines.transforms.lexicon import JoinStrings, MarkStrings, RankStrings, ScoreStrings
+    from pipelines.transforms import lexicon
 
-    return (
-        units
-        | ReadNothing()
-        | JoinStrings(folder=run.folder, min_count=settings.min_count)
-        | ScoreStrings(folder=run.folder, score=settings.score)
-        | MarkStrings(
-            folder=run.folder,
+    functions = (
+        partial(lexicon.join_strings, min_count=settings.min_count),
+        partial(lexicon.score_strings, score=settings.score),
+        partial(
+            lexicon.mark_strings,
             symbols=settings.symbols,
             known=named(KNOWN, run.auxiliary),
             names=named(NAMES, run.auxiliary),
-            in_both_scripts=settings.in_both_scripts,
-        )
-        | RankStrings(
-            folder=run.folder, drop=settings.drop, demote=settings.demote, top=settings.top
-        )
-        | run.write_shards("score")
+            are_in_both_scripts=settings.in_both_scripts,
+        ),
+        partial(lexicon.rank_strings, drop=settings.drop, demote=settings.demote, top=settings.top),
     )
+    return run.merge(units, *functions, stage="score", has_shards=True)
 
 
 def finish(units: PCollection, settings: Settings, run: Run) -> PCollection:

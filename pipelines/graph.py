@@ -5,11 +5,12 @@ the settings of the plan, and the ``Run``, and gives what ``WriteShards`` gives.
 itself, so that ``--help`` needs none.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from corpora.runs.plan import InputFile, Plan, Unit
+from corpora.runs.work_directory import WorkDirectory
 
 if TYPE_CHECKING:
     from pipelines.transforms.shards import WriteShards
@@ -96,14 +97,21 @@ class Run:
         """Make the last step of a phase."""
         return self._write(stage, self.datasets[stage])
 
-    def merge(self, units: PCollection, *steps: object, stage: str) -> PCollection:
-        """Merge what the units of a stage wrote, by steps that are each a ``Merge``."""
-        from pipelines.transforms.elements import ReadNothing
+    def merge(
+        self,
+        units: PCollection,
+        *functions: Callable[[WorkDirectory], Iterable[object] | None],
+        stage: str,
+        has_shards: bool = False,
+    ) -> PCollection:
+        """Merge what the units of a stage wrote, by functions as ``Merge`` takes them.
 
-        nothing = self._write(stage, {})  # writes only a receipt
-        for step in (ReadNothing(), *steps, nothing):
-            units = units | step
-        return units
+        ``has_shards``: the merge is a phase of its own, which writes the shards of the stage.
+        """
+        from pipelines.transforms.elements import Merge
+
+        merge = Merge(folder=self.folder, functions=functions)
+        return units | merge | self._write(stage, self.datasets[stage] if has_shards else {})
 
     def hash_inputs(self, units: PCollection) -> PCollection:
         """Take the hashes of the inputs of units, which stand in their receipts."""

@@ -254,9 +254,9 @@ def read(units: PCollection, settings: Settings, run: Run) -> PCollection:
 
 def merge(units: PCollection, _: Settings, run: Run) -> PCollection:
     """Find documents with the id of an earlier one."""
-    from pipelines.transforms.stages import FindDuplicates
+    from pipelines.transforms.stages import reject_duplicates
 
-    find = FindDuplicates(folder=run.folder, dataset="pages", remedy=REMEDY)
+    find = partial(reject_duplicates, dataset="pages", remedy=REMEDY)
     return run.merge(units, find, stage="read")
 
 

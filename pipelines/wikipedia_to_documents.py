@@ -367,9 +367,9 @@ def define(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:
 
 def merge_definitions(units: PCollection, _: WikiSettings, run: Run) -> PCollection:
     """Build the table of definitions."""
-    from pipelines.transforms.wikipedia import BuildDefinitions
+    from pipelines.transforms.wikipedia import index_definitions
 
-    return run.merge(units, BuildDefinitions(folder=run.folder), stage="define")
+    return run.merge(units, index_definitions, stage="define")
 
 
 def parse(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:
@@ -388,13 +388,12 @@ def parse(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:
 
 def merge(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:
     """Choose the newest revisions of pages, and build the tables of titles and items."""
-    from pipelines.transforms.wikipedia import BuildPageItems, BuildTitleTables, ChooseNewest
+    from pipelines.transforms.wikipedia import index_items, index_titles, keep_newest
 
-    titles = BuildTitleTables(folder=run.folder, variants=settings.variants)
-    steps: list[object] = [ChooseNewest(folder=run.folder), titles]
-    if file := run.auxiliary.get(PAGE_PROPS):
-        steps.append(BuildPageItems(folder=run.folder, file=file))
-    return run.merge(units, *steps, stage="extract")
+    file = run.auxiliary.get(PAGE_PROPS)
+    items = [partial(index_items, file=file)] if file else []
+    titles = partial(index_titles, variants=settings.variants)
+    return run.merge(units, keep_newest, titles, *items, stage="extract")
 
 
 def finish(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:

@@ -31,7 +31,7 @@ class WorkDirectory:
     """The files that a run needs until it is published: shards and tables of stages, receipts."""
 
     def __init__(self, folder: Path | str) -> None:
-        self.folder = Path(folder)
+        self.address, self.folder = str(folder), Path(folder)
         self.bucket: Bucket | None = None
         """The folder of this run in a bucket; None if the output is on this machine."""
         if is_url(folder):

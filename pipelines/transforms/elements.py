@@ -8,7 +8,7 @@ handle, such as a rejected record or counters.
 """
 
 import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -181,34 +181,19 @@ class PerRecord(PerUnit[R, B | Rejected], Generic[R, B]):
         return (made,) if isinstance(made, Rejected) else made
 
 
-class ReadNothing(ReadUnits[object]):
-    """Read nothing: the first step of a merge, whose unit has no input.
+class Merge(OfRun, ReadUnits[B]):
+    """Merge what all units of a stage wrote: once, in a unit of its own, which has no input.
 
-    ``PCollection[Unit]`` -> ``PCollection[InUnit]``
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[B]]``
     """
 
-    def read(self, unit: Unit) -> Iterable[object]:  # noqa: ARG002 - see above
-        """Read nothing."""
-        return ()
+    functions: Sequence[Callable[[WorkDirectory], Iterable[B] | None]] = ()
+    """Functions that write tables into the work directory and return results, if any; in order."""
 
-
-class _Nothing:
-    """A type without values, for steps that only act at the end of a unit."""
-
-
-class Merge(OfRun, PerUnit[_Nothing, B]):
-    """Merge what all units of a stage wrote: once, in a unit of its own, at the end of that unit.
-
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[B]]``
-    """
-
-    def merge(self) -> Iterable[B] | None:
-        """Write the merged tables to disk; return counts, if any."""
-        raise NotImplementedError
-
-    def finish(self) -> Iterable[B]:
-        """Merge at the end of the only unit."""
-        return self.merge() or ()
+    def read(self, unit: Unit) -> Iterator[B]:  # noqa: ARG002 - it has no input
+        """Call the functions."""
+        for function in self.functions:
+            yield from function(self.work) or ()
 
 
 class _ReadUnits(StepFunction, Generic[B]):

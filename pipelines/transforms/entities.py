@@ -43,7 +43,7 @@ from corpora.runs.work_directory import WorkDirectory
 from corpora.system.parsing import read_json
 from corpora.system.writing import write_json
 from pipelines.outcomes import Counts, Rows
-from pipelines.transforms.elements import Merge, OfRun, PerUnit, ReadUnits
+from pipelines.transforms.elements import OfRun, PerUnit, ReadUnits
 from pipelines.transforms.stages import StageShards
 
 EQUIVALENTS, FORMS, OCCURRENCES = "equivalents", "forms", "occurrences.npy"
@@ -76,18 +76,11 @@ class ReadEquivalents(ReadUnits[Rows]):
         yield from Rows.each("equivalents", by_partition(table, parts, schema="entity_equivalents"))
 
 
-class IndexEquivalents(Merge[Counts]):
-    """Write the equivalents as a table on disk, which all workers map into memory.
-
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
-    """
-
-    def merge(self) -> Iterator[Counts]:
-        """Build the table."""
-        work = self.work
-        batches = read_shards(work.shards("equivalents"), SCHEMAS["entity_equivalents"])
-        summary = build_table(work.tables / EQUIVALENTS, batches)
-        yield Counts({"equivalents": summary.n_redirects})
+def index_equivalents(work: WorkDirectory) -> Iterator[Counts]:
+    """Write the equivalents as a table on disk, which all workers map into memory."""
+    batches = read_shards(work.shards("equivalents"), SCHEMAS["entity_equivalents"])
+    summary = build_table(work.tables / EQUIVALENTS, batches)
+    yield Counts({"equivalents": summary.n_redirects})
 
 
 class CountEntities(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
@@ -102,7 +95,7 @@ class CountEntities(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
     origins: Sequence[str]
     """The origins of the mentions that are counted."""
     equivalents: str | None = None
-    """The work directory of the run, where ``IndexEquivalents`` wrote its table; None: no table."""
+    """The work directory of the run, where ``index_equivalents`` wrote its table; None: none."""
     n_partitions: int = 1
     """The number of partitions of the entities, by hash; each can be summed by itself."""
     are_read_again: bool = False
@@ -231,17 +224,11 @@ class LinkForms(OfRun, PerUnit[Rows, Rows | Counts]):
         yield Counts({"forms": len(forms), "aliases": sum(batch.num_rows for batch in aliases)})
 
 
-class IndexForms(Merge[Counts]):
-    """Write all forms as a table on disk, which all workers map into memory.
-
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
-    """
-
-    def merge(self) -> None:
-        """Build the table, and count the forms of each shard for later units."""
-        tables, shards = self.work.tables, self.work.shards("forms")
-        build_form_table(tables / FORMS, read_forms(shards))
-        write_json(tables / FIRST_IDS, first_ids(shards))
+def index_forms(work: WorkDirectory) -> None:
+    """Write all forms as a table on disk, which all workers map into memory."""
+    tables, shards = work.tables, work.shards("forms")
+    build_form_table(tables / FORMS, read_forms(shards))
+    write_json(tables / FIRST_IDS, first_ids(shards))
 
 
 class FindForms(OfRun, PerUnit[pa.RecordBatch, Rows | Counts]):
@@ -256,7 +243,7 @@ class FindForms(OfRun, PerUnit[pa.RecordBatch, Rows | Counts]):
     """The origins of the mentions that are counted."""
 
     def start(self) -> None:
-        """Open the table of ``IndexForms``."""
+        """Open the table of ``index_forms``."""
         tables = self.work.tables
         n_forms = read_json(tables / FIRST_IDS)[-1]
         self._counter = OccurrenceCounter(n_forms, origins=self.origins)
@@ -277,19 +264,13 @@ class FindForms(OfRun, PerUnit[pa.RecordBatch, Rows | Counts]):
         yield from Rows.each("occurrences", batches_of(self._counter.table(), "form_occurrences"))
 
 
-class SumOccurrences(Merge[Counts]):
-    """Sum how often each form stands unlinked.
-
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
-    """
-
-    def merge(self) -> Iterator[Counts]:
-        """Write an array with a count for each form."""
-        tables = self.work.tables
-        n_forms = read_json(tables / FIRST_IDS)[-1]
-        unlinked = sum_occurrences(self.work.shards("occurrences"), n_forms)
-        np.save(tables / OCCURRENCES, unlinked)
-        yield Counts({"forms.unlinked_occurrences": int(unlinked.sum())})
+def add_occurrences(work: WorkDirectory) -> Iterator[Counts]:
+    """Sum how often each form stands unlinked."""
+    tables = work.tables
+    n_forms = read_json(tables / FIRST_IDS)[-1]
+    unlinked = sum_occurrences(work.shards("occurrences"), n_forms)
+    np.save(tables / OCCURRENCES, unlinked)
+    yield Counts({"forms.unlinked_occurrences": int(unlinked.sum())})
 
 
 class ReadEntities(OfRun, ReadUnits[pa.Table]):
@@ -318,7 +299,7 @@ class AddAliases(OfRun, PerUnit[pa.Table, Rows]):
     """Whether link probabilities are computed; otherwise they are null."""
 
     def process(self, entities: pa.Table) -> Iterator[Rows]:
-        """Add what ``LinkForms`` and ``SumOccurrences`` wrote."""
+        """Add what ``LinkForms`` and ``add_occurrences`` wrote."""
         unlinked = None
         if self.with_link_probability:
             tables = self.work.tables

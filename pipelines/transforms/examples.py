@@ -16,11 +16,12 @@ from corpora.examples.maker import UNSPLIT, WRITTEN, ExampleMaker, Rules, in_chu
 from corpora.examples.validation import NOBODY, merge, ratio_range, read_ranges, threshold
 from corpora.runs.plan import InputFile
 from corpora.runs.record_errors import read_rows
+from corpora.runs.work_directory import WorkDirectory
 from corpora.system.parsing import read_json
 from corpora.system.writing import write_json, write_text
 from corpora.tokenization.tokenizers import Tokenizer
 from pipelines.outcomes import Counts, Filtered, Outcome, Rows, Written, Yield
-from pipelines.transforms.elements import Merge, OfRun, PerUnit
+from pipelines.transforms.elements import OfRun, PerUnit
 
 RATIOS, TOKENIZER = "shares.json", "tokenizer"
 """Names in the folder of tables of a run: a file and a folder."""
@@ -49,47 +50,35 @@ class FindRatios(PerUnit[pa.RecordBatch, Rows]):
         yield Rows("shares", batch_of("document_shares", ([ratio] for ratio in self._found)))
 
 
-class MergeRatios(Merge[Counts]):
-    """Merge the ratios that ``FindRatios`` found for all units.
-
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
-    """
-
-    def merge(self) -> None:
-        """Write the lowest and the highest ratio of all units."""
-        write_json(self.work.tables / RATIOS, merge(read_ranges(self.work.shards("shares"))))
+def merge_ratios(work: WorkDirectory) -> None:
+    """Merge the ratios that ``FindRatios`` found for all units."""
+    write_json(work.tables / RATIOS, merge(read_ranges(work.shards("shares"))))
 
 
-class KeepTokenizer(Merge[Counts]):
+def keep_tokenizer(work: WorkDirectory, *, files: Sequence[InputFile], opened: str = "") -> None:
     """Write the tokenizer into the run, in the form that units and the published folder use.
 
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
+    Raises ``InputChangedError`` where a file has changed.
+
+    ``files``: the files of the tokenizer. ``opened``: the file to open, ``tokenizer.json`` or
+    ``vocab.txt``; empty: the folder with all files.
     """
-
-    files: Sequence[InputFile]
-    """The files of the tokenizer."""
-    opened: str = ""
-    """The file to open, ``tokenizer.json`` or ``vocab.txt``; empty: the folder with all files."""
-
-    def merge(self) -> None:
-        """Open and write the tokenizer; raises ``InputChangedError`` where a file has changed."""
-        work = self.work
-        into = work.tables / TOKENIZER
-        into.mkdir(exist_ok=True)
-        with TemporaryDirectory(
-            dir=work.folder, ignore_cleanup_errors=True
-        ) as folder:  # files from a bucket lie apart
-            for file in self.files:
-                (Path(folder) / Path(file.path).name).write_bytes(file.read())
-            tokenizer = Tokenizer.open(Path(folder) / self.opened)
-        for name, lines in tokenizer.files().items():
-            write_text(into / name, lines)
+    into = work.tables / TOKENIZER
+    into.mkdir(exist_ok=True)
+    with TemporaryDirectory(
+        dir=work.folder, ignore_cleanup_errors=True
+    ) as folder:  # files from a bucket lie apart
+        for file in files:
+            (Path(folder) / Path(file.path).name).write_bytes(file.read())
+        tokenizer = Tokenizer.open(Path(folder) / opened)
+    for name, lines in tokenizer.files().items():
+        write_text(into / name, lines)
 
 
 class MakeExamples(OfRun, PerUnit[pa.RecordBatch, Yield]):
     """Make examples from documents: packed sentences, their subwords, words and entities.
 
-    It needs what ``MergeRatios`` and ``KeepTokenizer`` wrote.
+    It needs what ``merge_ratios`` and ``keep_tokenizer`` wrote.
 
     ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Written | Filtered | Rejected |
     Rows | Counts]]``: batches with ``corpora.examples.maker.COLUMNS`` of documents become rows of

@@ -22,7 +22,7 @@ from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_rows
 from corpora.runs.work_directory import WorkDirectory
 from pipelines.outcomes import Counts, Rows, Yield
-from pipelines.transforms.elements import Merge, OfRun, PerUnit, ReadUnits
+from pipelines.transforms.elements import OfRun, PerUnit, ReadUnits
 
 BATCH_ROWS = 1 << 16
 FORMS = "forms"
@@ -119,25 +119,17 @@ def _chosen_rows(chosen: pa.Table) -> Iterator[Rows]:
     return Rows.each("chosen", chosen.to_batches(max_chunksize=BATCH_ROWS))
 
 
-class IndexChosen(Merge[Counts]):
-    """Write chosen forms as a table on disk, which all workers map into memory.
-
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``.
-    """
-
-    matching: Matching
-
-    def merge(self) -> None:
-        """Build the table."""
-        chosen, groups = (self.work.shard(name, 0) for name in ("chosen", "groups"))
-        build_table(self.work.tables / FORMS, chosen, groups, matching=self.matching)
+def index_chosen(work: WorkDirectory, *, matching: Matching) -> None:
+    """Write chosen forms as a table on disk, which all workers map into memory."""
+    chosen, groups = (work.shard(name, 0) for name in ("chosen", "groups"))
+    build_table(work.tables / FORMS, chosen, groups, matching=matching)
 
 
 class AddMentions(OfRun, PerUnit[pa.RecordBatch, Yield]):
     """Match chosen forms in documents, and add a mention where there is none yet.
 
     The forms are those that ``ChooseForms`` or ``ChooseWords`` chose, in the table of
-    ``IndexChosen``.
+    ``index_chosen``.
 
     ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows | Counts | Rejected]]``:
     batches with all columns of ``documents`` become rows of the output.

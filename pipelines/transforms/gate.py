@@ -23,7 +23,7 @@ from corpora.runs.record_errors import read_rows
 from corpora.runs.work_directory import WorkDirectory
 from corpora.system.writing import write_text
 from pipelines.outcomes import Counts, Rows, Yield
-from pipelines.transforms.elements import Merge, OfRun, PerUnit
+from pipelines.transforms.elements import OfRun, PerUnit
 from pipelines.transforms.forms import FORMS
 
 EVIDENCE = "evidence.json"
@@ -33,15 +33,9 @@ FEWEST_RIGHT = 100
 """The fewest places that are right from which a model is learned."""
 
 
-class DescribeForms(Merge[Counts]):
-    """Write facts on the chosen forms, which all workers map into memory.
-
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
-    """
-
-    def merge(self) -> None:
-        """Write the tables."""
-        write_facts(self.work.tables, self.work.shard("chosen", 0), self.work.shard("counts", 0))
+def describe_forms(work: WorkDirectory) -> None:
+    """Write facts on the chosen forms, which all workers map into memory."""
+    write_facts(work.tables, work.shard("chosen", 0), work.shard("counts", 0))
 
 
 class SurveyForms(OfRun, PerUnit[pa.RecordBatch, Rows]):
@@ -68,22 +62,16 @@ class SurveyForms(OfRun, PerUnit[pa.RecordBatch, Rows]):
         yield from Rows.each("survey", self._survey.tables())
 
 
-class SumSurveys(Merge[Counts]):
-    """Add up what all units counted.
-
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
-    """
-
-    def merge(self) -> Iterator[Counts]:
-        """Write the tables."""
-        facts = _facts_of(self.folder)
-        n_documents, n_links = sum_surveys(
-            self.work.shards("survey"),
-            self.work.tables,
-            n_forms=len(facts.counts),
-            n_entities=len(facts.entities),
-        )
-        yield Counts({"survey.documents": n_documents, "survey.links": n_links})
+def add_surveys(work: WorkDirectory) -> Iterator[Counts]:
+    """Add up what all units counted."""
+    facts = _facts_of(work.address)
+    n_documents, n_links = sum_surveys(
+        work.shards("survey"),
+        work.tables,
+        n_forms=len(facts.counts),
+        n_entities=len(facts.entities),
+    )
+    yield Counts({"survey.documents": n_documents, "survey.links": n_links})
 
 
 class SamplePlaces(OfRun, PerUnit[pa.RecordBatch, Rows]):
@@ -117,35 +105,30 @@ class SamplePlaces(OfRun, PerUnit[pa.RecordBatch, Rows]):
         return batch_of("form_places", [ids, *(column.tolist() for column in columns)])
 
 
-class LearnGate(Merge[Counts]):
+def learn_gate(work: WorkDirectory, *, min_precision: float) -> Iterator[Counts]:
     """Learn the probability of a mention from the sample, and write the model.
 
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``. From fewer than ``FEWEST_RIGHT``
-    places that are right, nothing is learned, and no file is written.
+    From fewer than ``FEWEST_RIGHT`` places that are right, nothing is learned, and no file is
+    written.
     """
-
-    min_precision: float
-
-    def merge(self) -> Iterator[Counts]:
-        """Learn."""
-        schema = SCHEMAS["form_places"]
-        batches = list(read_shards(self.work.shards("form_places"), schema))
-        table = pa.Table.from_batches(batches, schema=schema.columns)
-        truth, weights = (table.column(name).to_numpy() for name in ("truth", "weight"))
-        is_known = weights > 0
-        yield Counts({"places.judged": int(is_known.sum()), "places.right": int(truth.sum())})
-        if truth.sum() < FEWEST_RIGHT:
-            return
-        features = np.array(table.column("features").to_pylist(), np.float64)
-        documents = table.column("document").to_pylist()
-        places = Places.of(features, truth, documents, names=NAMES, weights=weights)
-        evidence = learn(
-            places.part(is_known),
-            min_precision=self.min_precision,
-            is_cautious=True,
-            unknown=features[~is_known],
-        )
-        write_text(self.work.tables / EVIDENCE, [evidence.to_json()])
+    schema = SCHEMAS["form_places"]
+    batches = list(read_shards(work.shards("form_places"), schema))
+    table = pa.Table.from_batches(batches, schema=schema.columns)
+    truth, weights = (table.column(name).to_numpy() for name in ("truth", "weight"))
+    is_known = weights > 0
+    yield Counts({"places.judged": int(is_known.sum()), "places.right": int(truth.sum())})
+    if truth.sum() < FEWEST_RIGHT:
+        return
+    features = np.array(table.column("features").to_pylist(), np.float64)
+    documents = table.column("document").to_pylist()
+    places = Places.of(features, truth, documents, names=NAMES, weights=weights)
+    evidence = learn(
+        places.part(is_known),
+        min_precision=min_precision,
+        is_cautious=True,
+        unknown=features[~is_known],
+    )
+    write_text(work.tables / EVIDENCE, [evidence.to_json()])
 
 
 class GateMentions(OfRun, PerUnit[pa.RecordBatch, Yield]):

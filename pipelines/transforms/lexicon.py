@@ -33,7 +33,7 @@ from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_rows
 from corpora.runs.work_directory import WorkDirectory
 from pipelines.outcomes import Counts, Rows, Yield
-from pipelines.transforms.elements import Merge, OfRun, PerUnit, ReadUnits
+from pipelines.transforms.elements import OfRun, PerUnit, ReadUnits
 
 
 class CountSymbols(PerUnit[pa.RecordBatch, Yield]):
@@ -73,40 +73,33 @@ class CountSymbols(PerUnit[pa.RecordBatch, Yield]):
         yield Counts(self._counter.counters)
 
 
-class NumberSymbols(Merge[Rows | Counts]):
+def number_symbols(work: WorkDirectory, *, per: str, min_count: int) -> Iterator[Rows | Counts]:
     """Assign numbers to all symbols; cut the strings into ranges by their first two symbols.
 
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``firsts``. Fails
-    where each document has a lexicon, and two documents have the same id.
+    Rows of ``firsts``. Fails where each document has a lexicon, and two documents have the same id.
+
+    ``per``: the scope of a lexicon: ``document``, ``group`` or ``all``. ``min_count``: the minimal
+    count of a candidate.
     """
-
-    per: str
-    """The scope of a lexicon: ``document``, ``group`` or ``all``."""
-    min_count: int
-    """The minimal count of a candidate."""
-
-    def merge(self) -> Iterator[Rows | Counts]:
-        """Write the vocabulary of symbols of all slices."""
-        work = self.work
-        if self.per == "document":
-            check_documents(work.shards("totals"))
-        work.tables.mkdir(exist_ok=True)
-        firsts = write_vocabulary(
-            work.tables,
-            work.shards("streams"),
-            symbols=work.shards("symbols"),
-            totals=work.shards("totals"),
-            min_count=self.min_count,
-        )
-        yield from Rows.each("firsts", firsts.batches())
-        yield Counts({"symbols.distinct": firsts.n_symbols - 2})
+    if per == "document":
+        check_documents(work.shards("totals"))
+    work.tables.mkdir(exist_ok=True)
+    firsts = write_vocabulary(
+        work.tables,
+        work.shards("streams"),
+        symbols=work.shards("symbols"),
+        totals=work.shards("totals"),
+        min_count=min_count,
+    )
+    yield from Rows.each("firsts", firsts.batches())
+    yield Counts({"symbols.distinct": firsts.n_symbols - 2})
 
 
 class DealWindows(OfRun, PerUnit[Rows, Rows]):
     """Distribute the windows of streams (the places where a string may begin) to ranges.
 
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows]]``; rows of ``windows``. It needs
-    the symbols of ``NumberSymbols``.
+    the symbols of ``number_symbols``.
     """
 
     max_length: int
@@ -148,7 +141,7 @@ class CountStrings(OfRun, PerUnit[Windows, Rows]):
     """Count the strings of ranges, and the symbols around them.
 
     ``PCollection[InUnit[Windows]]`` -> ``PCollection[InUnit[Rows]]``; rows of ``strings``. It needs
-    the symbols of ``NumberSymbols``.
+    the symbols of ``number_symbols``.
     """
 
     min_count: int
@@ -164,89 +157,78 @@ class CountStrings(OfRun, PerUnit[Windows, Rows]):
         return Rows.each("strings", self._counter.add(windows))
 
 
-class JoinStrings(Merge[Counts]):
+def join_strings(work: WorkDirectory, *, min_count: int) -> None:
     """Join the strings of all parts in one table on disk.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit]``. Fails where there is no string.
+
+    ``min_count``: the minimal count of a candidate, for the error message.
     """
-
-    min_count: int
-    """The minimal count of a candidate, for the error message."""
-
-    def merge(self) -> None:
-        """Write the table."""
-        strings, vocabulary = self.work.shards("strings"), _vocabulary(self.folder)
-        write_strings(self.work.tables, strings, vocabulary, min_count=self.min_count)
+    strings, vocabulary = work.shards("strings"), _vocabulary(work.address)
+    write_strings(work.tables, strings, vocabulary, min_count=min_count)
 
 
-class ScoreStrings(Merge[Counts]):
-    """Compute mutual information and scores in the table of ``JoinStrings``.
+def score_strings(work: WorkDirectory, *, score: str = "product") -> None:
+    """Compute mutual information and scores in the table of ``join_strings``.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit]``
+
+    ``score``: a name in ``corpora.lexicon.scores.SCORES``.
     """
-
-    score: str = "product"
-    """A name in ``corpora.lexicon.scores.SCORES``."""
-
-    def merge(self) -> None:
-        """Score all strings."""
-        totals = _vocabulary(self.folder).totals
-        fill_scores(_strings(self.folder, mode="r+"), totals, score=self.score)
+    totals = _vocabulary(work.address).totals
+    fill_scores(_strings(work.address, mode="r+"), totals, score=score)
 
 
-class MarkStrings(Merge[Counts]):
+def mark_strings(
+    work: WorkDirectory,
+    *,
+    symbols: Kind,
+    known: Sequence[InputFile] = (),
+    names: Sequence[InputFile] = (),
+    are_in_both_scripts: bool = False,
+) -> Iterator[Counts]:
     """Mark known words, names, parts of words, compounds, and strings that end in a function word.
 
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``, after ``ScoreStrings``. A function
-    word may also stand at the beginning.
+    After ``score_strings``. A function word may also stand at the beginning.
+
+    Raises ``InputChangedError`` where a list has changed.
+
+    ``known``: a list of known words, or none. ``names``: a list of names, or none.
+    ``are_in_both_scripts``: whether spellings of these words in traditional Chinese are known, too.
     """
-
-    symbols: Kind
-    known: Sequence[InputFile] = ()
-    """A list of known words, or none."""
-    names: Sequence[InputFile] = ()
-    """A list of names, or none."""
-    in_both_scripts: bool = False
-    """Whether spellings of these words in traditional Chinese are known, too."""
-
-    def merge(self) -> Iterator[Counts]:
-        """Mark all strings; raises ``InputChangedError`` where a list has changed."""
-        strings, vocabulary = _strings(self.folder, mode="r+"), _vocabulary(self.folder)
-        known, names = self._words(self.known), self._words(self.names)
-        yield Counts(mark(strings, vocabulary, kind=self.symbols, known=known, names=names))
-
-    def _words(self, files: Sequence[InputFile]) -> pa.Table:
-        tables = [read_known(file.check()) for file in files]
-        if self.in_both_scripts:
-            tables = [in_both_scripts(words) for words in tables]
-        return pa.concat_tables([KNOWN.empty_table(), *tables])
+    strings, vocabulary = _strings(work.address, mode="r+"), _vocabulary(work.address)
+    words, of_names = (
+        _words(each, are_in_both_scripts=are_in_both_scripts) for each in (known, names)
+    )
+    yield Counts(mark(strings, vocabulary, kind=symbols, known=words, names=of_names))
 
 
-class RankStrings(Merge[Rows | Counts]):
+def _words(files: Sequence[InputFile], *, are_in_both_scripts: bool) -> pa.Table:
+    tables = [read_known(file.check()) for file in files]
+    if are_in_both_scripts:
+        tables = [in_both_scripts(words) for words in tables]
+    return pa.concat_tables([KNOWN.empty_table(), *tables])
+
+
+def rank_strings(
+    work: WorkDirectory, *, drop: Sequence[str] = (), demote: Sequence[str] = (), top: float = 0.5
+) -> Iterator[Rows | Counts]:
     """Rank the strings of each lexicon by score.
 
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Rows | Counts]]``, after ``MarkStrings``; rows
-    of ``ranks``.
+    After ``mark_strings``; rows of ``ranks``.
+
+    ``drop``: marks: a string with one of them gets no rank. ``demote``: marks: for each of them
+    that a string has, its score is halved. ``top``: the fraction of the ranked strings, the best
+    ones, that count as words.
     """
-
-    drop: Sequence[str] = ()
-    """Marks: a string with one of them gets no rank."""
-    demote: Sequence[str] = ()
-    """Marks: for each of them that a string has, its score is halved."""
-    top: float = 0.5
-    """The fraction of the ranked strings, the best ones, that count as words."""
-
-    def merge(self) -> Iterator[Rows | Counts]:
-        """Rank all strings."""
-        strings = _strings(self.folder, mode="r+")
-        drop, demote = sorted(set(self.drop)), sorted(set(self.demote))
-        ranked = rank(strings, drop=drop, demote=demote, top=self.top)
-        yield from Rows.each("ranks", ranked.batches())
-        yield Counts(ranked.counters)
+    strings = _strings(work.address, mode="r+")
+    ranked = rank(strings, drop=sorted(set(drop)), demote=sorted(set(demote)), top=top)
+    yield from Rows.each("ranks", ranked.batches())
+    yield Counts(ranked.counters)
 
 
 class ReadRanks(OfRun, ReadUnits[RankedRows]):
-    """Read the ranks of ``RankStrings``; each unit reads a part of them.
+    """Read the ranks of ``rank_strings``; each unit reads a part of them.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[RankedRows]]``
     """

@@ -8,8 +8,9 @@ from corpora.datasets.shards import read_batches
 from corpora.entities.counts import read_partition
 from corpora.runs.duplicates import DuplicateRows, find_duplicates
 from corpora.runs.plan import Unit
+from corpora.runs.work_directory import WorkDirectory
 from pipelines.outcomes import Counts, Rows
-from pipelines.transforms.elements import Merge, OfRun, PerUnit, ReadUnits
+from pipelines.transforms.elements import OfRun, PerUnit, ReadUnits
 
 
 class ReadStage(OfRun, ReadUnits[Rows]):
@@ -67,20 +68,13 @@ class ListShards(OfRun, ReadUnits[StageShards]):
         yield StageShards(self.work.shards(self.dataset))
 
 
-class FindDuplicates(Merge[Counts]):
+def reject_duplicates(work: WorkDirectory, *, dataset: str, remedy: str) -> Iterator[Counts]:
     """Find documents whose id an earlier one has, and reject them.
 
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
+    ``dataset``: the name of the intermediate dataset of documents, and of its schema. ``remedy``:
+    the end of the messages of rejections.
     """
-
-    dataset: str
-    """The name of the intermediate dataset of documents, and of its schema."""
-    remedy: str
-    """The end of the messages of rejections."""
-
-    def merge(self) -> Iterator[Counts]:
-        """Find the duplicates in all shards."""
-        yield Counts(rejected=list(find_duplicates(self.work, self.dataset, remedy=self.remedy)))
+    yield Counts(rejected=list(find_duplicates(work, dataset, remedy=remedy)))
 
 
 class DropDuplicates(OfRun, PerUnit[Rows, Rows]):

@@ -18,6 +18,7 @@ from corpora.document import Rejected
 from corpora.runs.duplicates import DuplicateRows
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_record, read_rows
+from corpora.runs.work_directory import WorkDirectory
 from corpora.wikipedia.articles import Article, Redirect, id_of, read_definition
 from corpora.wikipedia.block_rows import finished_blocks, resolve_blocks
 from corpora.wikipedia.blocks import ExtractorError
@@ -42,7 +43,7 @@ from corpora.wikipedia.sql_dumps import items_of_pages
 from corpora.wikipedia.unmatched import build_unmatched
 from corpora.wikipedia.variant_titles import with_variants
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
-from pipelines.transforms.elements import Merge, OfRun, PerUnit, ReadUnits
+from pipelines.transforms.elements import OfRun, PerUnit, ReadUnits
 from pipelines.transforms.units import ListUnits
 
 ITEMS = "items"
@@ -91,16 +92,10 @@ class ReadDefinitions(ReadUnits[Rows]):
         yield Rows("definitions", batch_of("wiki_definitions", columns))
 
 
-class BuildDefinitions(Merge[Counts]):
-    """Build the table of template definitions, and of templates that redirect to others.
-
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
-    """
-
-    def merge(self) -> Iterator[Counts]:
-        """Read the definitions of all units."""
-        rows = newest_rows(self.work.shards("definitions"), "wiki_definitions")
-        yield Counts(build_definitions(self.work.tables / DEFINITIONS, rows))
+def index_definitions(work: WorkDirectory) -> Iterator[Counts]:
+    """Build the table of template definitions, and of templates that redirect to others."""
+    rows = newest_rows(work.shards("definitions"), "wiki_definitions")
+    yield Counts(build_definitions(work.tables / DEFINITIONS, rows))
 
 
 class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
@@ -108,7 +103,7 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
 
     ``PCollection[InUnit[Page | Place]]`` -> ``PCollection[InUnit[Passed | Filtered | Rejected |
     Rows | Counts]]``; rows of ``pages``, ``found_redirects`` and ``revisions``. Of several
-    revisions of a page in a row only the newest is parsed; ``ChooseNewest`` finds the others.
+    revisions of a page in a row only the newest is parsed; ``keep_newest`` finds the others.
     """
 
     settings: WikiSettings
@@ -209,74 +204,57 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
         yield Counts(reused=self._rows.reused)
 
 
-class ChooseNewest(Merge[Counts]):
-    """Count the outcomes of all pages by their newest revisions, and note the rows of the others.
-
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
-    """
-
-    def merge(self) -> Iterator[Counts]:
-        """Read the revisions of all units."""
-        outcomes = choose_newest(self.work)
-        without_text = {f"no_text/{title}": n for title, n in outcomes.without_text.items()}
-        yield Counts(without_text, filtered=outcomes.filtered, rejected=outcomes.repeated)
+def keep_newest(work: WorkDirectory) -> Iterator[Counts]:
+    """Count the outcomes of pages by their newest revisions, and note the rows of the others."""
+    outcomes = choose_newest(work)
+    without_text = {f"no_text/{title}": n for title, n in outcomes.without_text.items()}
+    yield Counts(without_text, filtered=outcomes.filtered, rejected=outcomes.repeated)
 
 
-class BuildTitleTables(Merge[Counts]):
+def index_titles(work: WorkDirectory, *, variants: str = "") -> Iterator[Counts]:
     """Build the table of redirects, and the table of titles that are not matched.
 
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``, after ``ChooseNewest``. The tables
-    are on disk, and all workers memory-map them.
+    After ``keep_newest``. The tables are on disk, and all workers memory-map them. ``variants``:
+    the table by which titles are also found in another script; empty: they are not.
     """
-
-    variants: str = ""
-    """The table by which titles are also found in another script; empty: they are not."""
-
-    def merge(self) -> Iterator[Counts]:
-        """Read the redirects and revisions of all units."""
-        rows: Iterator[pa.RecordBatch] = (
-            batch.filter(batch.column("resolved").is_null()).select(["title", "target"])
-            for batch in self._newest("found_redirects", "redirects")
-        )  # without redirects to other wikis
-        tables = self.work.tables
-        if self.variants:
-            names = self._newest(REVISIONS, "wiki_revisions")
-            rows = with_variants(tables / "names", names, rows, table=self.variants)
-        summary = build_table(tables / REDIRECTS, rows)
-        yield Counts(
-            {
-                "redirects.all": summary.n_redirects,
-                "redirects.chains": summary.n_chains,
-                "redirects.longest_chain": summary.longest_chain,
-                "redirects.loops": summary.n_loops,
-                "redirects.too_long": summary.n_too_long,
-                "redirects.doubles": summary.n_duplicates,
-            }
-        )
-        build_unmatched(tables / UNMATCHED, self._newest(REVISIONS, "wiki_revisions"))
-
-    def _newest(self, dataset: str, schema: str) -> Iterator[pa.RecordBatch]:
-        """Read the rows that the newest revisions made."""
-        for unit, path in enumerate(self.work.shards(dataset)):
-            dropped = DuplicateRows(self.work, unit)
-            for batch in read_batches(path, schema):
-                yield dropped.drop(dataset, batch)
+    rows: Iterator[pa.RecordBatch] = (
+        batch.filter(batch.column("resolved").is_null()).select(["title", "target"])
+        for batch in _newest(work, "found_redirects", "redirects")
+    )  # without redirects to other wikis
+    tables = work.tables
+    if variants:
+        names = _newest(work, REVISIONS, "wiki_revisions")
+        rows = with_variants(tables / "names", names, rows, table=variants)
+    summary = build_table(tables / REDIRECTS, rows)
+    yield Counts(
+        {
+            "redirects.all": summary.n_redirects,
+            "redirects.chains": summary.n_chains,
+            "redirects.longest_chain": summary.longest_chain,
+            "redirects.loops": summary.n_loops,
+            "redirects.too_long": summary.n_too_long,
+            "redirects.doubles": summary.n_duplicates,
+        }
+    )
+    build_unmatched(tables / UNMATCHED, _newest(work, REVISIONS, "wiki_revisions"))
 
 
-class BuildPageItems(Merge[Counts]):
+def _newest(work: WorkDirectory, dataset: str, schema: str) -> Iterator[pa.RecordBatch]:
+    """Read the rows that the newest revisions made."""
+    for unit, path in enumerate(work.shards(dataset)):
+        dropped = DuplicateRows(work, unit)
+        for batch in read_batches(path, schema):
+            yield dropped.drop(dataset, batch)
+
+
+def index_items(work: WorkDirectory, *, file: InputFile) -> Iterator[Counts]:
     """Read ``page_props``, and build a table of the Wikidata items of pages.
 
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
+    ``file``: the file ``page_props.sql.gz``, perhaps with another compression.
     """
-
-    file: InputFile
-    """The file ``page_props.sql.gz``, perhaps with another compression."""
-
-    def merge(self) -> Iterator[Counts]:
-        """Build the table."""
-        items = items_of_pages(self.file.check())
-        n = build_page_items(self.work.tables / ITEMS, items)
-        yield Counts({"page_props.items": n})
+    items = items_of_pages(file.check())
+    n = build_page_items(work.tables / ITEMS, items)
+    yield Counts({"page_props.items": n})
 
 
 class AddItems(OfRun, PerUnit[Rows, Rows | Counts]):
@@ -286,7 +264,7 @@ class AddItems(OfRun, PerUnit[Rows, Rows | Counts]):
     """
 
     has_items: bool
-    """Whether ``BuildPageItems`` wrote a table; if not, items from an earlier run are removed."""
+    """Whether ``index_items`` wrote a table; if not, items from an earlier run are removed."""
     settings: WikiSettings
 
     def start(self) -> None:
@@ -327,7 +305,7 @@ class MatchTitles(OfRun, PerUnit[Rows, Yield]):
 
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``: rows of ``pages``
     become rows of ``documents``, ``reuse`` and ``blocks``; rows of ``found_redirects`` become rows
-    of ``redirects``. It needs the tables of ``BuildTitleTables``.
+    of ``redirects``. It needs the tables of ``index_titles``.
     """
 
     settings: WikiSettings

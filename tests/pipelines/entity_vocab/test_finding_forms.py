@@ -8,7 +8,8 @@ from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
 from corpora.document import Document
-from pipelines.transforms.entities import FindForms, IndexForms
+from corpora.runs.work_directory import WorkDirectory
+from pipelines.transforms.entities import FindForms, index_forms
 
 
 def test_a_unit_reads_the_index_of_the_forms_and_none_of_their_shards(tmp_path):
@@ -18,7 +19,7 @@ def test_a_unit_reads_the_index_of_the_forms_and_none_of_their_shards(tmp_path):
     for number, form in enumerate(("Ulm", "Jena")):
         with ShardWriter(shards / f"shard-{number:05}.arrow", SCHEMAS["forms"]) as writer:
             writer.write({"form": form})
-    IndexForms(folder=str(tmp_path)).merge()
+    index_forms(WorkDirectory(tmp_path))
     shutil.rmtree(shards)
     row = document_to_row(Document(id="a", group="g", source="s", text="Jena, Jena, Ulm"))
     step = FindForms(folder=str(tmp_path), origins=("link",))
