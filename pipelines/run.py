@@ -89,7 +89,10 @@ class Pipeline:
 
 
 def main(name: str, command: str, argv: Sequence[str] | None = None) -> int:
-    """Run the pipeline in the module ``name``, ``onoma COMMAND``; return the exit status."""
+    """Run the pipeline in the module ``name``, ``onoma COMMAND`` or ``COMMAND.py``.
+
+    Returns the exit status.
+    """
     prepare_streams()
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     output = "the run"

@@ -8,6 +8,7 @@ run still resumes, and pages are still taken over from an earlier run.
 
 import hashlib
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import pairwise
@@ -49,10 +50,14 @@ _COMMAND = '\nif __name__ == "__main__":'
 
 @cache
 def code_hash(pipeline: str = "") -> str:
-    """Hash the code of one of our pipelines, or else all of ``corpora`` and ``pipelines``."""
+    """Hash the code of one of our pipelines, or else all of ``corpora`` and ``pipelines``.
+
+    The module of a pipeline of somebody else is hashed, too.
+    """
     digest = hashlib.sha256()
-    for file in code_of(pipeline) if _module(pipeline).is_file() else _all():
-        name = file.relative_to(_ROOT).as_posix()
+    is_ours = _module(pipeline).is_file()
+    for file in code_of(pipeline) if is_ours else (*_all(), *_of_others(pipeline)):
+        name = file.relative_to(_ROOT).as_posix() if file.is_relative_to(_ROOT) else file.name
         text = file.read_text("utf-8")
         text = code_alone(text) if file.suffix == ".py" else text
         digest.update(f"{name}\0{hashlib.sha256(text.encode()).hexdigest()}\n".encode())
@@ -90,6 +95,13 @@ def code_of(pipeline: str) -> tuple[Path, ...]:
             pending += _imported(file.read_text(encoding="utf-8").partition(_COMMAND)[0])
     folders = {file.parent for file in found}
     return tuple(sorted({*found, *_tables(folders)}))
+
+
+def _of_others(pipeline: str) -> Iterator[Path]:
+    """Yield the module of a pipeline that is not ours, which is loaded then."""
+    module = sys.modules.get(pipeline)
+    if module and module.__file__ and hasattr(module, "PHASES"):
+        yield Path(module.__file__)
 
 
 def _module(pipeline: str) -> Path:

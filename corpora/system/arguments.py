@@ -245,13 +245,14 @@ def option(
 def make_parser(
     name: str, about: str | None, *, is_passed_on: Callable[[str], bool] = lambda _: False
 ) -> ArgumentParser:
-    """Make the parser of ``onoma NAME``; the first paragraph of ``about`` is the description.
+    """Make the parser of ``onoma NAME``, or of a program of the user, ``NAME.py``.
 
-    The rest of ``about`` stands at the end of the help. Python without docstrings has none (-OO).
+    The first paragraph of ``about`` is the description, the rest stands at the end of the help.
+    Python without docstrings has none (-OO).
     """
     description, _, epilog = (about or "").partition("\n\n")
     return ArgumentParser(
-        prog=f"onoma {name}".rstrip(),
+        prog=name if name.endswith(".py") else f"onoma {name}".rstrip(),
         description=description,
         epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,

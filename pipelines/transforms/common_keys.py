@@ -5,9 +5,10 @@ Unlike other graphs, these have one unit and spread the shards: what has a commo
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 import apache_beam as beam
 import pyarrow as pa
@@ -57,13 +58,14 @@ class FindBoilerplate(OfRun, Step):
 
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Apply the steps."""
+        paragraphs = partial(_read_paragraphs, min_pages=self.min_pages)
         found = (
             pcoll
-            | "List" >> _do(_ListSources(self.folder))
+            | "List" >> _on_shards(self.folder, _list_sources).with_output_types(Source)
             | "Spread" >> beam.Reshuffle()
-            | "Paragraphs" >> _do(_ReadParagraphs(self.folder, self.min_pages))
+            | "Paragraphs" >> _on_shards(self.folder, paragraphs)
             | "Meet" >> beam.GroupByKey()
-            | "Count" >> _do(_CountPages(self.min_pages))
+            | "Count" >> _do(partial(_count_pages, min_pages=self.min_pages))
         )
         return _gathered(pcoll, found, _write_boilerplate)
 
@@ -81,16 +83,18 @@ class FindDuplicateArticles(OfRun, Step):
 
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Apply the steps."""
-        sources = pcoll | "List" >> _do(_ListSources(self.folder)) | "Spread" >> beam.Reshuffle()
+        threshold = self.threshold
+        listed = _on_shards(self.folder, _list_sources).with_output_types(Source)
+        sources = pcoll | "List" >> listed | "Spread" >> beam.Reshuffle()
         links = (
             sources
-            | "Keys" >> _do(_ReadKeys(self.folder, self.threshold))
+            | "Keys" >> _on_shards(self.folder, partial(_read_keys, threshold=threshold))
             | "Meet" >> beam.GroupByKey()
-            | "Link" >> _do(_Link(self.threshold))
+            | "Link" >> _do(partial(_link, threshold=threshold))
         )
         for number in range(ROUNDS):
             known = links | f"Known {number}" >> beam.GroupByKey()
-            links = known | f"Tell {number}" >> _do(_Tell())
+            links = known | f"Tell {number}" >> _do(_spread)
         known = links | "Groups" >> beam.GroupByKey()
         open_links = known | "Open" >> beam.FlatMap(_unsettled).with_input_types(_ANYTHING)
         roots = (
@@ -103,12 +107,12 @@ class FindDuplicateArticles(OfRun, Step):
             _ANYTHING, _ANYTHING
         ).with_output_types(_KEYED)
         duplicates = (
-            ((sources | "Number" >> _do(_Number())), members)
+            ((sources | "Number" >> _do(_number)), members)
             | "With sources" >> beam.Flatten()
             | "In shards" >> beam.GroupByKey()
-            | "Read" >> _do(_ReadMembers(self.folder))
+            | "Read" >> _on_shards(self.folder, _read_members)
             | "In groups" >> beam.GroupByKey()
-            | "Decide" >> _do(_Decide(self.threshold))
+            | "Decide" >> _do(partial(_decide, threshold=threshold))
         )
         return _gathered(pcoll, duplicates, _write_duplicates)
 
@@ -118,59 +122,58 @@ def _gathered(
 ) -> beam.PCollection:
     """Write all that was found as the result of the only unit."""
     return (
-        ((units | "Unit" >> _do(_KeyUnit())), found)
+        ((units | "Unit" >> _do(_key_unit)), found)
         | "With unit" >> beam.Flatten()
         | "Gather" >> beam.GroupByKey()
         | "Write"
-        >> beam.ParDo(_Gather(write)).with_input_types(_ANYTHING).with_output_types(InUnit)
+        >> beam.FlatMap(partial(_gather, write=write))
+        .with_input_types(_ANYTHING)
+        .with_output_types(InUnit)
     )
 
 
-def _do(function: beam.DoFn) -> beam.PTransform:
-    """Apply a function whose results have an integer as the key, but for ``Source``."""
-    kind = Source if isinstance(function, _ListSources) else _KEYED
-    return beam.ParDo(function).with_input_types(_ANYTHING).with_output_types(kind)
+def _do(function: Callable[..., Iterable[object]]) -> beam.PTransform:
+    """Apply a function whose results have an integer as the key."""
+    return beam.FlatMap(function).with_input_types(_ANYTHING).with_output_types(_KEYED)
 
 
-class _OnShards(StepFunction, Generic[A]):
-    """A function that reads shards; an error of it is that of the unit."""
+def _on_shards(folder: str, function: Callable[..., Iterable[object]]) -> beam.PTransform:
+    """Apply a function of an element and the work directory; its results have a key."""
+    step = beam.ParDo(_OnShards(folder, function))
+    return step.with_input_types(_ANYTHING).with_output_types(_KEYED)
 
-    def __init__(self, folder: str, threshold: float = 0.0) -> None:
-        self._folder, self._threshold = folder, threshold
 
-    def process(self, element: A) -> Iterator[object]:
+class _OnShards(StepFunction):
+    """A function that reads shards of the work directory; an error of it is that of the unit."""
+
+    def __init__(self, folder: str, function: Callable[..., Iterable[object]]) -> None:
+        self._folder, self._function = folder, function
+
+    def process(self, element: object) -> Iterator[object]:
         try:
-            yield from self.read(element, WorkDirectory(self._folder))
+            yield from self._function(element, WorkDirectory(self._folder))
         except (CorpusError, OSError) as error:
             raise UnitFailedError(explain(error, where=self._folder)) from error
 
-    def read(self, element: A, work: WorkDirectory) -> Iterator[object]:
-        raise NotImplementedError
 
-
-class _ListSources(_OnShards[Unit]):
-    def read(self, unit: Unit, work: WorkDirectory) -> Iterator[Source]:
-        yield from sources_of(work.count("pages"), [str(file.check()) for file in unit.inputs])
+def _list_sources(unit: Unit, work: WorkDirectory) -> Iterator[Source]:
+    return sources_of(work.count("pages"), [str(file.check()) for file in unit.inputs])
 
 
 def _n_partitions(work: WorkDirectory) -> int:
     return 1 + work.count("pages") // SHARDS_PER_PARTITION
 
 
-class _ReadParagraphs(_OnShards[Source]):
-    def read(self, source: Source, work: WorkDirectory) -> Iterator[tuple[int, bytes]]:
-        if source.dataset == "articles" and self._threshold:
-            path = work.shard("paragraphs", source.index)
-            entries = boilerplate.entries_of(path, source.index)
-            yield from in_partitions(entries, by="paragraph", n_partitions=_n_partitions(work))
+def _read_paragraphs(
+    source: Source, work: WorkDirectory, *, min_pages: int
+) -> Iterator[tuple[int, bytes]]:
+    if source.dataset == "articles" and min_pages:
+        entries = boilerplate.entries_of(work.shard("paragraphs", source.index), source.index)
+        yield from in_partitions(entries, by="paragraph", n_partitions=_n_partitions(work))
 
 
-class _CountPages(StepFunction):
-    def __init__(self, min_pages: int) -> None:
-        self._min_pages = min_pages
-
-    def process(self, partition: tuple[int, Iterable[bytes]]) -> Iterator[Keyed]:
-        yield 0, boilerplate.count_partition(partition[1], min_pages=self._min_pages)
+def _count_pages(partition: tuple[int, Iterable[bytes]], *, min_pages: int) -> Iterator[Keyed]:
+    yield 0, boilerplate.count_partition(partition[1], min_pages=min_pages)
 
 
 def _write_boilerplate(found: list[tuple[int, bytes]]) -> Iterator[Rows | Counts]:
@@ -178,23 +181,19 @@ def _write_boilerplate(found: list[tuple[int, bytes]]) -> Iterator[Rows | Counts
     yield Counts({"boilerplate.paragraphs": sum(n for n, _ in found)})
 
 
-class _ReadKeys(_OnShards[Source]):
-    def read(self, source: Source, work: WorkDirectory) -> Iterator[tuple[int, bytes]]:
-        entries = entries_of(source, work, threshold=self._threshold)
-        yield from in_partitions(entries, by="key", n_partitions=_n_partitions(work))
+def _read_keys(
+    source: Source, work: WorkDirectory, *, threshold: float
+) -> Iterator[tuple[int, bytes]]:
+    entries = entries_of(source, work, threshold=threshold)
+    yield from in_partitions(entries, by="key", n_partitions=_n_partitions(work))
 
 
-class _Link(StepFunction):
-    def __init__(self, threshold: float) -> None:
-        self._threshold = threshold
-
-    def process(self, partition: tuple[int, Iterable[bytes]]) -> Iterator[tuple[int, int]]:
-        yield from links_of(partition[1], threshold=self._threshold)
+def _link(partition: tuple[int, Iterable[bytes]], *, threshold: float) -> Iterator[tuple[int, int]]:
+    return links_of(partition[1], threshold=threshold)
 
 
-class _Tell(StepFunction):
-    def process(self, known: tuple[int, Iterable[int]]) -> Iterator[tuple[int, int]]:
-        yield from spread(*known)
+def _spread(known: tuple[int, Iterable[int]]) -> Iterator[tuple[int, int]]:
+    return spread(*known)
 
 
 def _unsettled(known: tuple[int, Iterable[int]]) -> Iterator[tuple[int, ...]]:
@@ -214,47 +213,34 @@ def _place(known: tuple[int, Iterable[int]], roots: Mapping[int, int]) -> Iterat
     yield number, (row, roots.get(least, least))
 
 
-class _Number(StepFunction):
-    def process(self, source: Source) -> Iterator[Keyed]:
-        yield source.number, source
+def _number(source: Source) -> Iterator[Keyed]:
+    yield source.number, source
 
 
-class _ReadMembers(_OnShards[tuple[int, Iterable[Source | tuple[int, int]]]]):
-    def read(
-        self, element: tuple[int, Iterable[Source | tuple[int, int]]], work: WorkDirectory
-    ) -> Iterator[Keyed]:
-        values = list(element[1])
-        [source] = [value for value in values if isinstance(value, Source)]
-        groups = dict(value for value in values if not isinstance(value, Source))
-        yield from read_members(source, groups, work) if groups else ()
+def _read_members(
+    element: tuple[int, Iterable[Source | tuple[int, int]]], work: WorkDirectory
+) -> Iterator[Keyed]:
+    values = list(element[1])
+    [source] = [value for value in values if isinstance(value, Source)]
+    groups = dict(value for value in values if not isinstance(value, Source))
+    yield from read_members(source, groups, work) if groups else ()
 
 
-class _Decide(StepFunction):
-    def __init__(self, threshold: float) -> None:
-        self._threshold = threshold
-
-    def process(self, group: tuple[int, Iterable[Row]]) -> Iterator[Keyed]:
-        rows = sorted(group[1], key=itemgetter("ref"))
-        yield 0, decide(rows, threshold=self._threshold)
+def _decide(group: tuple[int, Iterable[Row]], *, threshold: float) -> Iterator[Keyed]:
+    yield 0, decide(sorted(group[1], key=itemgetter("ref")), threshold=threshold)
 
 
-class _KeyUnit(StepFunction):
-    def process(self, unit: Unit) -> Iterator[Keyed]:
-        yield 0, unit
+def _key_unit(unit: Unit) -> Iterator[Keyed]:
+    yield 0, unit
 
 
-class _Gather(StepFunction, Generic[A]):
-    """The last step, which has all results of the unit."""
-
-    def __init__(self, write: Write[A]) -> None:
-        self._write = write
-
-    def process(self, element: tuple[int, Iterable[A | Unit]]) -> Iterator[InUnit]:
-        values = list(element[1])
-        [unit] = [value for value in values if isinstance(value, Unit)]
-        for value in self._write([value for value in values if not isinstance(value, Unit)]):
-            yield InUnit(unit, value)
-        yield InUnit(unit, EndOfUnit())
+def _gather(element: tuple[int, Iterable[A | Unit]], *, write: Write[A]) -> Iterator[InUnit]:
+    """Write all results, which one worker has now, as those of the unit."""
+    values = list(element[1])
+    [unit] = [value for value in values if isinstance(value, Unit)]
+    for value in write([value for value in values if not isinstance(value, Unit)]):
+        yield InUnit(unit, value)
+    yield InUnit(unit, EndOfUnit())
 
 
 def _write_duplicates(groups: list[list[Row]]) -> Iterator[Rows | Counts]:

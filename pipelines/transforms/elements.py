@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from types import FunctionType, MethodType
 from typing import (
-    Any,
     ClassVar,
     Generic,
     Protocol,
@@ -22,6 +21,7 @@ from typing import (
     cast,
     dataclass_transform,
     get_args,
+    get_type_hints,
 )
 
 import apache_beam as beam
@@ -39,11 +39,11 @@ B = TypeVar("B")
 
 
 @dataclass(frozen=True, slots=True)
-class InUnit:
-    """A value with its unit; in docstrings, ``InUnit[A]`` is one whose value is an ``A``."""
+class InUnit(Generic[A]):
+    """A value with its unit."""
 
     unit: Unit
-    value: Any  # Any: elements of Beam are untyped; see ``PerUnit.takes``
+    value: A
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +194,47 @@ class Merge(OfRun, ReadUnits[B]):
         """Call the functions."""
         for function in self.functions:
             yield from function(self.work) or ()
+
+
+@dataclass(kw_only=True, eq=False)
+class _Named:
+    """A step that a function is made into; it has the function's name in graphs and messages."""
+
+    function: Callable[..., Iterable[object]]
+
+    def default_label(self) -> str:
+        """Return the name of the function, also of one with settings (``functools.partial``)."""
+        return str(getattr(self.function, "func", self.function).__name__)
+
+
+class _ReadUnitsBy(_Named, ReadUnits[object]):
+    def read(self, unit: Unit) -> Iterable[object]:
+        return self.function(unit)
+
+
+class _PerRecordBy(_Named, PerRecord[Record, object]):
+    def read(self, record: Record) -> Iterable[object]:
+        return self.function(record)
+
+
+def read_units(function: Callable[[Unit], Iterable[B]]) -> beam.PTransform:
+    """Make the first step of a graph from a function, as ``ReadUnits`` with it as ``read``.
+
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[B]]``
+    """
+    return _ReadUnitsBy(function=function)
+
+
+def per_record(function: Callable[[R], Iterable[B]]) -> beam.PTransform:
+    """Make a step from a function of a record; a record for which it raises is rejected.
+
+    ``PCollection[InUnit[R]]`` -> ``PCollection[InUnit[B | Rejected]]``. The annotation of the first
+    parameter, with settings by ``functools.partial``, says which values are taken; others pass.
+    """
+    step = _PerRecordBy(function=function)
+    kind = next(iter(get_type_hints(getattr(function, "func", function)).values()))
+    vars(step)["takes"] = get_args(kind) or kind
+    return step
 
 
 class _ReadUnits(StepFunction, Generic[B]):
