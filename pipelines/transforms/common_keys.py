@@ -234,7 +234,9 @@ def _key_unit(unit: Unit) -> Iterator[Keyed]:
     yield 0, unit
 
 
-def _gather(element: tuple[int, Iterable[A | Unit]], *, write: Write[A]) -> Iterator[InUnit]:
+def _gather(
+    element: tuple[int, Iterable[A | Unit]], *, write: Write[A]
+) -> Iterator[InUnit[object]]:
     """Write all results, which one worker has now, as those of the unit."""
     values = list(element[1])
     [unit] = [value for value in values if isinstance(value, Unit)]

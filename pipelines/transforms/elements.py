@@ -161,7 +161,8 @@ class PerUnit(Step, Generic[A, B]):
 
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Apply the step."""
-        return pcoll | beam.ParDo(_PerUnit(self)).with_output_types(InUnit)
+        step = beam.ParDo(_PerUnit(self))  # Beam knows no types of values in ``InUnit``
+        return pcoll | step.with_input_types(InUnit).with_output_types(InUnit)
 
 
 class PerRecord(PerUnit[R, B | Rejected], Generic[R, B]):
@@ -233,7 +234,7 @@ def per_record(function: Callable[[R], Iterable[B]]) -> beam.PTransform:
     """
     step = _PerRecordBy(function=function)
     kind = next(iter(get_type_hints(getattr(function, "func", function)).values()))
-    vars(step)["takes"] = get_args(kind) or kind
+    step.__dict__["takes"] = get_args(kind) or kind
     return step
 
 
@@ -241,7 +242,7 @@ class _ReadUnits(StepFunction, Generic[B]):
     def __init__(self, step: ReadUnits[B]) -> None:
         self._step = step
 
-    def process(self, unit: Unit) -> Iterator[InUnit]:
+    def process(self, unit: Unit) -> Iterator[InUnit[object]]:
         try:
             unit = unit.hashed()
             for value in _uncollected(self._step.read(unit)):
@@ -262,7 +263,7 @@ class _PerUnit(StepFunction, Generic[A, B]):
         self._takes = self._step.takes
         self._begun: dict[int, PerUnit[A, B]] = {}
 
-    def process(self, element: InUnit) -> Iterator[InUnit]:
+    def process(self, element: InUnit[object]) -> Iterator[InUnit[object]]:
         unit, value = element.unit, element.value
         is_end = isinstance(value, EndOfUnit)
         if not is_end and not isinstance(value, self._takes):

@@ -39,10 +39,10 @@ class ToDocuments(beam.PTransform):
 
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Apply the transform."""
-        return pcoll | beam.FlatMap(_documents).with_output_types(Document)
+        return pcoll | beam.FlatMap(_documents).with_input_types(InUnit).with_output_types(Document)
 
 
-def _documents(element: InUnit) -> Iterator[Document]:
+def _documents(element: InUnit[object]) -> Iterator[Document]:
     value = element.value
     if isinstance(value, Written):
         yield from (record for record in value.records if isinstance(record, Document))

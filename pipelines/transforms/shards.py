@@ -55,7 +55,9 @@ class WriteShards(beam.PTransform):
 
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Apply the transform."""
-        return pcoll | beam.ParDo(_WriteShards(self)).with_output_types(int)
+        return pcoll | beam.ParDo(_WriteShards(self)).with_input_types(InUnit).with_output_types(
+            int
+        )
 
     def display_data(self) -> dict[str, str]:
         """Return what a runner's interface shows."""
@@ -212,7 +214,7 @@ class _WriteShards(StepFunction):
     def setup(self) -> None:
         self._open: dict[int, UnitWriter] = {}
 
-    def process(self, element: InUnit) -> Iterator[int]:
+    def process(self, element: InUnit[Yield | EndOfUnit | Failed]) -> Iterator[int]:
         unit, value = element.unit, element.value
         try:
             writer = self._open.get(unit.number)
