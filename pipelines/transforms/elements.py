@@ -276,7 +276,9 @@ class _PerUnit(StepFunction, Generic[A, B]):
                 step.unit = unit
                 step.start()
                 self._begun[unit.number] = step
-            for made in _uncollected((step.finish() if is_end else step.process(value)) or ()):
+            for made in _uncollected(
+                (step.finish() if is_end else step.process(cast("A", value))) or ()
+            ):
                 yield InUnit(unit, made)
         except (CorpusError, OSError) as error:
             yield InUnit(unit, _failed(error, unit))
