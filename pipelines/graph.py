@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from corpora.runs.plan import InputFile, Plan, Unit
-from corpora.runs.work_directory import WorkDirectory
 
 if TYPE_CHECKING:
+    from corpora.runs.work_directory import WorkDirectory
     from pipelines.transforms.shards import WriteShards
 
 
@@ -100,7 +100,7 @@ class Run:
     def merge(
         self,
         units: PCollection,
-        *functions: Callable[[WorkDirectory], Iterable[object] | None],
+        *functions: "Callable[[WorkDirectory], Iterable[object] | None]",
         stage: str,
         has_shards: bool = False,
     ) -> PCollection:
