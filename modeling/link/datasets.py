@@ -32,14 +32,14 @@ def link_documents(
         ranked = linker.rank_all([record_of(one, with_text=with_text) for one in some])
         for document, own in zip(some, ranked, strict=True):
             mentions = [
-                _linked(mention, one, counters, threshold=linker.threshold)
-                for mention, one in zip(document.mentions, own, strict=True)
+                _linked(mention, answer, counters, linker=linker)
+                for mention, answer in zip(document.mentions, own, strict=True)
             ]
             yield replace(document, mentions=tuple(mentions))
 
 
 def _linked(
-    mention: Mention, ranked: Ranked | None, counters: Counter[str], *, threshold: float
+    mention: Mention, ranked: Ranked | None, counters: Counter[str], *, linker: Linker
 ) -> Mention:
     if PROBABILITY in mention.attributes:
         rest = {k: v for k, v in mention.attributes.items() if k != PROBABILITY}
@@ -51,7 +51,7 @@ def _linked(
     if ranked is None:
         counters["names.of_other_classes"] += 1
         return mention
-    if not ranked.entities or ranked.probability < threshold:
+    if not linker.links(ranked):
         counters["names.without_candidates" if not ranked.entities else "names.not_sure"] += 1
         return mention
     counters["links"] += 1
@@ -92,8 +92,8 @@ def link_sentences(
         records = [record_of(one.document, with_text=with_text) for one in some]
         for one, ranked in zip(some, linker.rank_all(records), strict=True):
             linked = [
-                _linked(mention, each, counters, threshold=linker.threshold)
-                for mention, each in zip(one.document.mentions, ranked, strict=True)
+                _linked(mention, answer, counters, linker=linker)
+                for mention, answer in zip(one.document.mentions, ranked, strict=True)
             ]
             yield from _to_json(one, linked, ranked, n_candidates=n_candidates)
 

@@ -149,7 +149,7 @@ def _outcome(record: Record, case: Case, ranked: Ranked, *, linker: Linker) -> O
         prior=ranked.by_prior,
         chosen=ranked.entities[0] if ranked.entities else None,
         probability=ranked.probability,
-        is_written=bool(ranked.entities) and ranked.probability >= linker.threshold,
+        is_written=linker.links(ranked),
         rank=ranked.by_name.index(case.entity) + 1 if is_there and case.entity else None,
         n_senses=len(senses),
         is_known=case.entity is not None and linker.knowledge.holds(case.entity, without=without),

@@ -126,6 +126,13 @@ class Linker:
     """The model of the choice without the encoder and the other names of the document; None if
     there is no encoder."""
 
+    def links(self, ranked: Ranked) -> bool:
+        """Tell whether the first candidate becomes a link; if not, the answer is NIL (abstaining).
+
+        It does if the probability that it is right reaches the threshold.
+        """
+        return bool(ranked.entities) and ranked.probability >= self.threshold
+
     def rank(self, record: Record) -> list[Ranked | None]:
         """Rank the candidates of each mention of a document; None for classes without links."""
         [ranked] = self.rank_all([record])
