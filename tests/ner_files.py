@@ -3,6 +3,8 @@
 import json
 
 from corpora.document import Sentence
+from corpora.ner.columns import to_columns
+from corpora.ner.health import examine_columns
 
 
 def read_conll(path, *, split):
@@ -30,3 +32,13 @@ def _sentences(samples, path, split):
         )
         for number, rows in enumerate(samples, start=1)
     ]
+
+
+def examine(splits):
+    """Examine sentences; a split is a function that opens them from the start."""
+    return examine_columns(
+        {
+            split: lambda source=source: to_columns(iter(source()))
+            for split, source in splits.items()
+        }
+    )

@@ -9,9 +9,9 @@ import pytest
 from corpora.datasets.shards import open_dataset
 from corpora.hashing.sampling import choose
 from corpora.ner import files as ner_files
-from corpora.ner.health import examine
 from corpora.store.inspection import main as shards
 from pipelines.benchmark_to_ner import main
+from tests.ner_files import examine
 
 pytestmark = pytest.mark.usefixtures("without_runner")
 DATA = Path(__file__).resolve().parents[1] / "data" / "ner"

@@ -16,11 +16,11 @@ from corpora.matching.arrays import first_disjoint
 from corpora.ner import gazetteer
 from corpora.ner.columns import SentenceColumns, ahead, to_columns
 from corpora.ner.gazetteer import learn, score
-from corpora.ner.health import examine
 from corpora.ner.tally import Labels, tally
 from corpora.tagging import from_iob2
 from tests.corpora.ner.slow_gazetteer import Match, learn_names, score_names
 from tests.corpora.ner.slow_gazetteer import leftmost_longest as leftmost_longest_of
+from tests.ner_files import examine
 
 TOKENS = st.sampled_from(["a", "b", "c", "ab", "", "日", "日本"])
 TAGS = st.sampled_from(["O", "O", "B-X", "I-X", "B-Y", "I-Y"])

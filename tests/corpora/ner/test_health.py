@@ -8,10 +8,8 @@ import pytest
 from corpora.document import Sentence
 from corpora.errors import UsageError
 from corpora.ner.card import list_findings, to_json, to_markdown
-from corpora.ner.columns import to_columns
 from corpora.ner.conll import write_conll
-from corpora.ner.health import examine_columns
-from tests.ner_files import read_conll
+from tests.ner_files import examine, read_conll
 
 ROOT = Path(__file__).resolve().parents[3]
 COLUMNS = ("all", "train", "test", "dev")
@@ -51,12 +49,6 @@ def sentences(split, *texts):
             )
         )
     return made
-
-
-def examine(splits):
-    return examine_columns(
-        {split: lambda rows=rows: to_columns(iter(rows())) for split, rows in splits.items()}
-    )
 
 
 def examine_texts(**texts):

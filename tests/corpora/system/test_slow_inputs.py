@@ -44,7 +44,7 @@ from corpora.tei.writer import TeiFile, WriteOptions
 from corpora.text.documents import DocumentMaker
 from corpora.text.reader import Settings, read_records
 from corpora.text.records import Record
-from corpora.warc.archives import cut, read_archive
+from corpora.warc.archives import ranges_of, read_archive
 from corpora.warc.http import Answer, parse_answer, unpack_body
 from corpora.wikipedia.bzip2 import Bzip2File
 
@@ -106,7 +106,7 @@ def candidate_found(path: Path) -> None:
 
 
 def archive(path: Path) -> None:
-    consume(cut(path, range_bytes=1 << 20))
+    consume(ranges_of(path, range_bytes=1 << 20))
     consume(read_archive(path, max_block=10 << 20))
 
 

@@ -13,12 +13,11 @@ from corpora.datasets.shards import ShardWriter
 from corpora.document import Sentence
 from corpora.errors import CorpusError
 from corpora.ner.gazetteer import LEVELS
-from corpora.ner.health import examine
 from corpora.tagging import from_iob2, to_iob2
 from modeling.data.gazetteer import Gazetteer
 from modeling.data.tagset import TagSet
 from tests.corpora.ner.slow_gazetteer import learn_names, leftmost_longest
-from tests.ner_files import read_conll
+from tests.ner_files import examine, read_conll
 
 WORDS = st.lists(
     st.tuples(st.sampled_from("abcd"), st.sampled_from(("O", "O", "B-X", "B-Y", "I-X"))), max_size=9

@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpora.ner.health import examine
 from modeling.evaluate.evaluation import Known, by_length, by_mention, by_sentence
 from modeling.taggers.counts import CORRECT, GOLD, count_strict
 from tests.modeling.evaluate.samples import LABELS, make_tagged, random_run, tagged_sentences
-from tests.ner_files import read_conll
+from tests.ner_files import examine, read_conll
 
 
 def sentences(tagged):

@@ -4,12 +4,12 @@ from collections import Counter
 import pytest
 
 from corpora.document import Sentence
-from corpora.ner.health import examine
 from corpora.tagging import from_iob2
 from modeling.taggers.baseline import find_baseline
 from modeling.taggers.counts import count_strict, score, strict_f1
 from tests.corpora.ner.slow_gazetteer import learn_names, score_names
 from tests.modeling.evaluate.samples import random_run
+from tests.ner_files import examine
 
 
 def splits(seed, *, n_documents=None):
