@@ -9,7 +9,7 @@ measures those of the launcher here, and uses them.
 import argparse
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -105,7 +105,7 @@ def published(costs: Costs, *, rows: float, bytes: float, markers: float) -> Ite
     yield Step("compare ids", rows * costs.id, is_shared=False)
 
 
-RUNS: Mapping[str, object] = {
+RUNS: Mapping[str, tuple[Callable[..., list[Step]], Mapping[str, float]]] = {
     "English Wikipedia": (wikipedia, {"xml": 100e9, "articles": 7e6, "redirects": 11e6}),
     "all Wikipedias": (wikipedia, {"xml": 450e9, "articles": 65e6, "redirects": 60e6}),
     "10 TB of news": (news, {"packed": 10e12}),
@@ -190,7 +190,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.measure:
         sys.stdout.write(f"{costs}\n\n")
     for name, (steps, sizes) in RUNS.items():
-        lines = table(list(steps(costs, **sizes)), options.workers)
+        lines = table(steps(costs, **sizes), options.workers)
         sys.stdout.write("\n".join([f"### {name}", "", *lines, "", ""]))
     return 0
 
