@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, get_args
 
-from corpora.document import Mention, Span, SpanIndex
+from corpora.document import Document, Mention, Span, SpanIndex
 from corpora.errors import CorpusError, InvalidDocumentError
 from corpora.system.files import open_own
 from corpora.system.parsing import JsonObject, parse_json
@@ -141,6 +141,11 @@ class Decision:
     """The id of the model that suggested the name (``Model.id``); empty for none."""
     probability: float | None = None
     time: str = field(default_factory=now)
+    there: bool = False
+    """Whether it is on a name that the edition has: ``corrected``, or ``rejected`` to take it out;
+    ``was`` has the name where it was corrected."""
+    remark: str = ""
+    """What the person remarks on the name."""
     action: str = ""
     """The id of the action, shared by the decisions made in it, in programs that can undo it;
     actions ``undo ID`` and ``redo ID`` revert and repeat it. Empty: none."""
@@ -151,6 +156,7 @@ class Decision:
             known = ", ".join(get_args(Verdict))
             raise InvalidDocumentError(f"verdict {self.verdict!r}: there are {known}")
         texts = (self.reviewer, self.file, self.document, self.model, self.time, self.action)
+        texts += (self.remark,)
         if not all(isinstance(text, str) for text in texts):
             raise InvalidDocumentError(f"reviewer, file, document …: {texts!r} are no texts")
         if not (self.probability is None or isinstance(self.probability, int | float)):
@@ -170,7 +176,11 @@ class Decision:
 
     def to_line(self) -> str:
         """Write the decision as a line of the file."""
-        return json.dumps(asdict(self), ensure_ascii=False) + "\n"
+        values = asdict(self)
+        for name in ("there", "remark"):
+            if not values[name]:
+                del values[name]
+        return json.dumps(values, ensure_ascii=False) + "\n"
 
     @classmethod
     def of(cls, line: str) -> "Decision":
@@ -203,6 +213,12 @@ class Settled:
     def is_name(self) -> bool:
         """Whether the person says that there is a name."""
         return self.decision.verdict != "rejected"
+
+    def existing(self, document: Document) -> Mention | None:
+        """Find the name of the edition that the decision is on, if it is as it was."""
+        said, place = self.decision.was or self.decision.name, self.was or self.span
+        key = place.start, place.end, said.label, said.entity
+        return next((mention for mention in document.mentions if mention.key == key), None)
 
     def places(self) -> set[tuple[int, int]]:
         """Return the places of the name, and of the name that was corrected."""

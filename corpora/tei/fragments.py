@@ -62,8 +62,12 @@ class _Letter(NamedTuple):
 class Fragmenter:
     """A finder of the places of names in one document."""
 
-    def __init__(self, source: Source, places: Places, edition: Edition) -> None:
+    def __init__(
+        self, source: Source, places: Places, edition: Edition, *, without: Sequence[Node] = ()
+    ) -> None:
         self.source, self.places, self.edition = source, places, edition
+        self._without = {node.number for node in without}
+        """Elements whose tags will be taken out: a name may cross them."""
         self._meanings: dict[int, Meaning] = {}
         self._with_text: dict[int, bool] = {}
 
@@ -83,7 +87,13 @@ class Fragmenter:
         for index in range(span.start, span.end):
             place = self.places[index]
             if place is not None and not text[index].isspace():
-                yield _Letter(index, place)
+                yield _Letter(index, place._replace(node=self._staying(place.node)))
+
+    def _staying(self, node: Node) -> Node:
+        """Find the innermost element around a node, or itself, whose tags stay."""
+        while node.number in self._without and node.parent is not None:
+            node = node.parent
+        return node
 
     def _check_whole(self, place: Place, span: Span) -> None:
         """Raise ``Unplaceable`` if a name begins or ends within one reference's characters."""
@@ -97,7 +107,7 @@ class Fragmenter:
         while waiting:
             group = waiting.pop()
             first, last = group[0].place, group[-1].place
-            around = _common(first.node, last.node)
+            around = self._staying(_common(first.node, last.node))
             fragment = self._whole(around, first, last)
             if fragment is not None:
                 yield fragment
@@ -147,6 +157,8 @@ class Fragmenter:
         """Move the start out of inner elements, up to ``around``; None if text is in the way."""
         start = place.start
         for node in _below(place.node, around):
+            if node.number in self._without:
+                continue
             if not self._opens(node, start):
                 return None
             start = node.start
@@ -155,6 +167,8 @@ class Fragmenter:
     def _end_in(self, around: Node, place: Place) -> int | None:
         end = place.end
         for node in _below(place.node, around):
+            if node.number in self._without:
+                continue
             if not self._closes(node, end):
                 return None
             end = node.end

@@ -12,6 +12,8 @@ from corpora.document import Document, Mention
 from corpora.tei.edition import Edition
 from corpora.tei.fragments import Fragment
 from corpora.tei.provenance import Responsibility, fingerprint, fingerprint_of, header_edits
+from corpora.tei.records import record
+from corpora.tei.retagging import retagged
 from corpora.tei.source import Edit, Node, Source
 from corpora.tei.standoff import Target, stand_off_edits
 from corpora.tei.style import certainty, escape, tag, template
@@ -30,6 +32,15 @@ class Added:
     """The pointer to the characters, for a name in ``standOff``; else None."""
     node: Node | None = None
     """The element of an existing name, which gets only the reference; None for a new name."""
+    old: Mention | None = None
+    """The existing name that is replaced, or taken out; None for a new name."""
+    taken: tuple[Node, ...] = ()
+    """The elements of the existing name."""
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the existing name is only taken out."""
+        return self.old is not None and not self.fragments
 
     def element(self, edition: Edition) -> tuple[str, list[tuple[str, str]]]:
         """Return the element of a new name, and its attributes except those of ``said``."""
@@ -73,7 +84,10 @@ def compose(
 
     The header gets an application and a change if ``is_whole``.
     """
-    inline = list(_tagged(source, added, edition=edition, by=by))
+    new = [one for one in added if one.target is None and one.node is None and one.old is None]
+    inline = list(_tagged(source, new, edition=edition, by=by))
+    for one in added:
+        inline += _retagged(source, one, edition=edition, by=by)
     inline.sort(key=lambda one: (one.fragment.start, -one.fragment.end))
     edits: list[Edit] = []
     open_: list[_TaggedFragment] = []
@@ -86,6 +100,7 @@ def compose(
         edits.append(Edit(start, start, one.opening))
         open_.append(one)
     edits += map(_close, reversed(open_))
+    edits += _records(source, added, inline, by=by)
     spans = [
         _span(source, one, one.target, edition=edition, by=by)
         for one in added
@@ -97,10 +112,14 @@ def compose(
     for attribute, print_, edit in _referred(source, added, by=by):
         prints[attribute].append(print_)
         edits.append(edit)
-    return sorted(
-        [*header_edits(source, by, prints, n_names=len(added) if is_whole else None), *edits],
-        key=itemgetter(0),
+    header = header_edits(
+        source,
+        by,
+        prints,
+        n_names=len(added) if is_whole else None,
+        is_correction=any(one.old for one in added),
     )
+    return sorted([*header, *edits], key=itemgetter(0, 1))
 
 
 _TAG_END = re.compile(r"[ \t\r\n]*/?>$")
@@ -135,8 +154,6 @@ def _tagged(
     taken = {node.attributes.get("xml:id") for node in source.nodes}
     new_ids = (id for n in count(1) if (id := f"{by.model.id}.{n}") not in taken)
     for one in added:
-        if one.target is not None or one.node is not None:
-            continue
         element, attributes = one.element(edition)
         n = len(one.fragments)
         ids = [f"#{id}" for id in islice(new_ids, n)] if n > 1 else [""]
@@ -148,6 +165,29 @@ def _tagged(
             first, last = map(source.offset_at, fragment[:2])
             print_ = fingerprint(element, own, source.stream[first:last])
             yield _TaggedFragment(fragment, one, tag(name, own), f"</{name}>", print_)
+
+
+def _retagged(
+    source: Source, one: Added, *, edition: Edition, by: Responsibility
+) -> Iterator[_TaggedFragment]:
+    """Yield the fragments of an existing name with the tags that replace its own."""
+    for node, fragment in zip(one.taken, one.fragments, strict=False):
+        name, opening, attributes = retagged(source, node, one, edition=edition, by=by)
+        first, last = map(source.offset_at, fragment[:2])
+        print_ = fingerprint(name, attributes, source.stream[first:last])
+        closing = f"</{source.prefix(node)}{name}>"
+        yield _TaggedFragment(fragment, one, opening, closing, print_)
+
+
+def _records(
+    source: Source, added: Sequence[Added], inline: Sequence[_TaggedFragment], *, by: Responsibility
+) -> Iterator[Edit]:
+    """Replace the tags of existing names by records of them."""
+    new = {(id(one.added), one.fragment): one.fingerprint for one in inline}
+    for one in added:
+        for index, node in enumerate(one.taken):
+            print_ = new.get((id(one), one.fragments[index])) if one.fragments else None
+            yield from record(source, node, by.resp, new=print_)
 
 
 def _span(

@@ -1,8 +1,9 @@
 """The proof that a written file is the input plus the intended names, and nothing else.
 
-Every file is checked before it is returned: removing the insertions gives the input's bytes, and so
-does ``undo``; the result parses; text, blocks and header are read as before; and exactly the
-existing and the added names are read, each with its span, label and entity.
+Every file is checked before it is returned: without the insertions, and with the tags of corrected
+names in the place of their records, it is the input, byte for byte; ``undo`` gives the input's
+bytes; the result parses; text, blocks and header are read as before; and exactly the existing names
+without those taken out, and the added ones, are read, each with its span, label and entity.
 """
 
 from collections import Counter
@@ -36,7 +37,7 @@ def prove(
     ``before`` and ``after`` are the documents of the original and of the written file. A name that
     is not read back is a culprit. Undo must also remove what the ``reviewer`` is responsible for.
     """
-    if not _only_inserts(source, edits, written.data):
+    if not _only_inserts(source, edits, written.data, taken=_tags_of(added)):
         return Failure("other bytes would change", "without the insertions")
     undone, bare = (take_out_of(one, reviewer=reviewer).data for one in (written, source))
     if undone != bare:
@@ -49,10 +50,20 @@ def prove(
     return _check_names(before, after, added) or _check_pointers(written, added)
 
 
-def _only_inserts(source: Source, edits: Sequence[Edit], result: bytes) -> bool:
+def _tags_of(added: Sequence[Added]) -> set[tuple[int, int]]:
+    """Return the places of the tags of the names that are corrected."""
+    nodes = [node for one in added for node in one.taken]
+    opening = {(node.start, node.content_start) for node in nodes}
+    return opening | {(node.content_end, node.end) for node in nodes}
+
+
+def _only_inserts(
+    source: Source, edits: Sequence[Edit], result: bytes, *, taken: set[tuple[int, int]]
+) -> bool:
     """Tell whether the result without the insertions is the input, byte for byte.
 
-    The only thing replaced is the end of an empty tag, which is opened.
+    The only things replaced are the tags in ``taken``, and the end of an empty tag, which is
+    opened.
     """
     position, length, pieces = 0, 0, []
     places = list(source.bytes_at(place for edit in edits for place in edit[:2]))
@@ -61,6 +72,7 @@ def _only_inserts(source: Source, edits: Sequence[Edit], result: bytes) -> bool:
         pieces += [result[position:until], source.data[first:last]]
         inserted = source.encode(text)
         is_insertion = start == end or source.text[start:end].strip() == "/>"
+        is_insertion = is_insertion or (start, end) in taken
         if not is_insertion or result[until : until + len(inserted)] != inserted:
             return False
         position, length = until + len(inserted), last
@@ -98,8 +110,11 @@ def _check_names(
     found.subtract(_key(d, m, entity=m.entity) for d in before for m in d.mentions)
     culprits = []
     for one in added:
-        if one.target is None:
-            entity = one.mention.entity if one.reference else None
+        if one.old is not None:
+            found[_key(one.document, one.old, entity=one.old.entity)] += 1
+        if one.target is None and not one.is_gone:
+            is_linked = one.reference or one.old is not None
+            entity = one.mention.entity if is_linked else None
             key = _key(one.document, one.mention, entity=entity)
             found[key] -= 1
             if one.node is not None:  # replaces the same name without the reference

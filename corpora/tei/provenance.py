@@ -264,6 +264,7 @@ def header_edits(
     fingerprints: Mapping[str, Sequence[str]],
     *,
     n_names: int | None,
+    is_correction: bool = False,
 ) -> Iterator[Edit]:
     """Yield the edits that record in the header who found and who reviewed the names.
 
@@ -285,7 +286,7 @@ def header_edits(
     if top.name not in P4_ROOTS and n_names is not None:
         if not _has_application(source, by.model):
             parts.append((("teiheader", "encodingdesc", "appinfo"), _application(header)))
-        path, change = _change(header, n_names)
+        path, change = _change(header, n_names, is_correction=is_correction)
         parts.append((("teiheader", *path), change))
     for joined, markup in _joined(header, parts):
         edits += header.put(header.around, joined, markup)
@@ -350,7 +351,7 @@ def _application(header: _Header) -> str:
     return header.element("application", label, ("ident", "onoma"), ("version", known))
 
 
-def _change(header: _Header, n_names: int) -> tuple[tuple[str, ...], str]:
+def _change(header: _Header, n_names: int, *, is_correction: bool) -> tuple[tuple[str, ...], str]:
     """Return the path for the entry on this change, and its markup."""
     by, name, path = header.by, "change", ["revisiondesc"]
     top = header.child(header.around, "teiheader")
@@ -359,7 +360,8 @@ def _change(header: _Header, n_names: int) -> tuple[tuple[str, ...], str]:
         path.append(inner.name)
         around, name = inner, "item" if inner.name == "list" else "change"
     what = "reference" if by.model.kind == "linker" else "name"
-    said = f"{n_names:,} {what}{'s' * (n_names != 1)} written by Onoma"
+    done = "written or corrected" if is_correction else "written"
+    said = f"{n_names:,} {what}{'s' * (n_names != 1)} {done} by Onoma"
     if by.reviewer:
         said += f", reviewed by {by.reviewer}"
     qualified = header.prefix + name

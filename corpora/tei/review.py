@@ -3,8 +3,9 @@
 A line is a prediction: the name between the text before and after it, and a column ``accept``.
 Empty means yes; ``no`` (``n``, ``0``, ``false``, ``nein``, ``nej``, ``-``) means no. If the
 ``label``, ``entity`` or ``name`` (shorter or longer, as in the text) is changed, the new value is
-written. A new line without ``start`` and ``end`` is a name that was missed. The list may be saved
-by any spreadsheet.
+written. A new line without ``start`` and ``end`` is a name that was missed. ``yes`` in the column
+``there`` says that the line is on a name that the edition has: it is corrected, or taken out if it
+is not accepted. The list may be saved by any spreadsheet.
 """
 
 import codecs
@@ -26,12 +27,21 @@ from corpora.tei.decisions import Answers, DecidedName, Decision, Decisions
 from corpora.tei.edition import Edition
 from corpora.tei.provenance import Model
 from corpora.tei.style import template, typed_entity
-from corpora.tei.writer import DEFAULT_OPTIONS, Skipped, TeiFile, WriteOptions, Written
+from corpora.tei.writer import (
+    DEFAULT_OPTIONS,
+    NOT_THERE,
+    Correction,
+    Skipped,
+    TeiFile,
+    WriteOptions,
+    Written,
+)
 
 COLUMNS = (
     "file", "document", "before", "name", "after", "label", "entity", "probability", "accept",
-    "start", "end", "suggested",
+    "start", "end", "suggested", "there", "remark",
 )  # fmt: skip
+_MAY_BE_MISSING = {"suggested", "there", "remark"}
 CONTEXT = 40
 """The characters of context on each side of a name."""
 REVIEW = Model(id="onoma-review", name="Onoma, list of candidates", version="", sha256="")
@@ -76,6 +86,9 @@ class Candidate:
     """The label and entity of the suggestion; None for a new line."""
     where: str
     """The file and line of the list, for messages."""
+    there: bool = False
+    """Whether the line is on a name that the edition has."""
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +99,8 @@ class Placed:
     document: str
     suggestion: Mention | None
     mention: Mention
+    existing: Mention | None = None
+    """The name of the edition that the line is on."""
 
     @property
     def is_changed(self) -> bool:
@@ -123,6 +138,8 @@ def _row(file: str, document: Document, mention: Mention) -> list[str]:
         str(start),
         str(end),
         f"{label} {entity}".strip(),
+        "",
+        "",
     ]
 
 
@@ -146,7 +163,7 @@ def read_candidates(path: Path) -> list[Candidate]:
         separator = max("\t;,", key=first.count)
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
         header = [cell.strip().lower() for cell in next(rows, [])]
-        if missing := [name for name in COLUMNS[:-1] if name not in header]:
+        if missing := [name for name in COLUMNS if name not in {*header, *_MAY_BE_MISSING}]:
             raise UsageError(
                 f"{path}:1: has no column {', '.join(missing)}. Make the list again, or put the "
                 "line with the names of the columns back."
@@ -195,6 +212,8 @@ def _candidate(cells: Mapping[str, str], where: str) -> Candidate:
         place=place,
         suggested=(known, entity or None) if known else None,
         where=where,
+        there=plain.get("there", "").strip().lower() in _YES - {""},
+        remark=plain.get("remark", "").strip(),
     )
 
 
@@ -289,12 +308,15 @@ def apply_candidates(
     """
     file = TeiFile.read(data, edition, name=name)
     texts = {document.id: document.text for document in file.documents}
+    documents = {document.id: document for document in file.documents}
     placed: list[Placed] = []
     skipped: list[Skipped] = []
     unplaced: list[tuple[str, str]] = []
     seen: dict[tuple[str, Mention | None, Mention], Candidate] = {}
     for candidate in candidates:
         found = located(_with_entity(candidate, file.edition), texts)
+        if candidate.there and not isinstance(found, str):
+            found = _on_existing(found, documents[found.document])
         if refer is not None and not isinstance(found, str):
             found = replace(found, mention=refer(found.mention))
         if isinstance(found, str):
@@ -310,21 +332,22 @@ def apply_candidates(
         if candidate.is_accepted and not options.keep_cert:  # a person answers for the name
             found = replace(found, mention=replace(found.mention, score=None))
         placed.append(found)
-        if not candidate.is_accepted:
+        if not candidate.is_accepted and not candidate.there:
             shown = found.suggestion or found.mention
             text = texts[found.document]
             skipped.append(Skipped.of(found.document, shown, text, reason=NOT_ACCEPTED))
-        else:
+        elif candidate.is_accepted:
             _check_label(candidate, edition)
     written = _write(file, placed, model=model, options=options, decisions=decisions)
     reasons = [*(one.reason for one in skipped), *(reason for _, reason in unplaced)]
     counters = written.counters + Counter(f"skipped: {reason}" for reason in reasons)
     whole = replace(written, counters=counters, skipped=[*skipped, *written.skipped])
-    failed = {(s.document, s.mention) for s in written.skipped}
+    failed = {(s.document, s.mention.key) for s in written.skipped}
     made = [
         _decision(one, name, texts[one.document], model=model, reviewer=options.reviewer)
         for one in placed
-        if (one.document, one.mention) not in failed or not one.candidate.is_accepted
+        if (one.document, one.mention.key) not in failed
+        or not (one.candidate.is_accepted or one.candidate.there)
     ]
     return Applied(whole, made, [f"{where}: {reason}" for where, reason in unplaced])
 
@@ -370,11 +393,29 @@ def _write(
         listed = [p.mention for p in placed if p.document == document.id]
         again = {id(one) for mention in listed for one in answers.on(mention)}
         standing[document.id] = [one for one in settled if id(one) not in again]
-    accepted = [one for one in placed if one.candidate.is_accepted]
+    accepted = [one for one in placed if one.candidate.is_accepted and not one.existing]
     suggested = _mentions(one for one in accepted if one.suggestion)
     written = file.write(suggested, model=model, options=options, standing=standing)
     missed = _mentions(one for one in accepted if not one.suggestion)
-    return written.add(missed, model=REVIEW, options=options) if missed else written
+    corrections: dict[str, list[Correction]] = {}
+    for one in placed:
+        if one.existing is not None:
+            new = one.mention if one.candidate.is_accepted else None
+            corrections.setdefault(one.document, []).append(Correction(one.existing, new))
+    if not missed and not corrections:
+        return written
+    return written.add(missed, model=REVIEW, options=options, corrections=corrections)
+
+
+def _on_existing(placed: Placed, document: Document) -> Placed | str:
+    """Find the name of the edition that a line is on; else return the reason."""
+    candidate, mention = placed.candidate, placed.suggestion or placed.mention
+    at = [m for m in document.mentions if (m.start, m.end) == (mention.start, mention.end)]
+    if candidate.suggested is not None:
+        at = [m for m in at if (m.label or "", m.entity) == candidate.suggested]
+    if not at:
+        return NOT_THERE
+    return replace(placed, existing=at[0], suggestion=placed.suggestion or at[0])
 
 
 def _mentions(placed: Iterable[Placed]) -> dict[str, list[Mention]]:
@@ -403,8 +444,10 @@ def _decision(one: Placed, file: str, text: str, *, model: Model, reviewer: str)
         document=one.document,
         name=DecidedName.of(text, name),
         was=was,
-        model=model.id if suggestion else "",
+        model=model.id if suggestion and not candidate.there else "",
         probability=candidate.score if suggestion else None,
+        there=candidate.there,
+        remark=candidate.remark,
     )
 
 

@@ -1,7 +1,8 @@
 """Take out of a file what a model added, if it is as it was written; all other bytes stay."""
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from corpora.tei.layout import XML_SPACE
@@ -15,6 +16,7 @@ from corpora.tei.provenance import (
     place_of_attribute,
     pointer_of,
 )
+from corpora.tei.records import records_in
 from corpora.tei.source import Edit, Node, Source
 
 _APPARATUS = {"teiheader", "standoff"}
@@ -25,6 +27,7 @@ _HOLDERS = {
 _STATEMENTS = {"respstmt", "application", "change", "list", "item"}
 _BLANKS = {"title", "publicationstmt", "sourcedesc"}
 _ENTRIES = {"change", "item"}
+_POINTERS = re.compile(r"#[\w.-]+")
 CHANGED = "changed since it was written"
 ANSWERED = "somebody answers for it"
 
@@ -69,15 +72,24 @@ def take_out(data: bytes, *, name: str, resp: str | None = None, reviewer: str =
 
 
 def take_out_of(
-    source: Source, *, resp: str | None = None, reviewer: str = "", keep: Collection[int] = ()
+    source: Source,
+    *,
+    resp: str | None = None,
+    reviewer: str = "",
+    keep: Collection[int] | None = None,
 ) -> Undone:
     """Remove what a model added from a parsed file, as ``take_out`` does.
 
-    ``keep`` are the numbers of elements to keep as if another person were responsible for them.
+    ``keep`` are the numbers of elements to keep as if another person were responsible for them;
+    corrections are kept then, too.
     """
-    work = _Undo(source, resp, reviewer=pointer_of(reviewer), keep=frozenset(keep))
+    pointer = pointer_of(reviewer)
+    work = _Undo(source, resp, reviewer=pointer, keep=frozenset(keep or ()))
+    while keep is None and (edits := sorted(work.restoring())):
+        source = Source(source.splice(edits), name=source.name)
+        work = _Undo(source, resp, reviewer=pointer, keep=frozenset())
     data = source.splice(sorted([*work.edits(source.nodes[0]), *work.list_edits()]))
-    return Undone(data, len(work.taken), tuple(work.kept))
+    return Undone(data, len(work.taken), (*work.kept, *work.stale()))
 
 
 class _Undo:
@@ -111,12 +123,15 @@ class _Undo:
         self.kept: list[Kept] = []
         self._heirs: dict[int, str] = {}
         self._choose()
+        self._records = list(records_in(source, self.taken))
         self._still_needed = {
             pointer
             for node in source.nodes
             if node.number not in self.taken and not self._is_apparatus_of_ours(node)
             for pointer in node.attributes.get("resp", "").split()
         }
+        for one in self._records:
+            self._still_needed.update(_POINTERS.findall(f"{one.resp} {one.tag}"))
 
     def _is_apparatus_of_ours(self, node: Node) -> bool:
         """Tell whether an element of the header, or around names in ``standOff``, is only ours."""
@@ -187,21 +202,53 @@ class _Undo:
                 del found[number]
                 broken += pointing[number]
 
+    def restoring(self) -> Iterator[Edit]:
+        """Yield the edits that put recorded tags back, and remove the names that replaced them.
+
+        A name that was replaced stays out while the name in its place is kept.
+        """
+        names = {*self.taken.values(), "-"}
+        ready = [
+            one
+            for one in self._records
+            if one.new in names and one.is_as_written() and self._is_asked_for(one.resp)
+        ]
+        gone = {one.new for one in ready}
+        replaced = {n: print_ for n, print_ in self.taken.items() if print_ in gone}
+        for one in ready:
+            yield from one.edits()
+        for number in replaced:
+            yield from self._untagged(self.source.nodes[number])
+        yield from self._delisted(self._lists, replaced.values())
+
+    def stale(self) -> Iterator[Kept]:
+        """Yield the recorded names that cannot be put back, for somebody changed their text."""
+        for one in self._records:
+            if self._is_asked_for(one.resp) and not one.is_as_written():
+                line = self.source.text.count("\n", 0, one.opening.start()) + 1
+                yield Kept(line, one.tag, " ".join(one.text.split()), CHANGED)
+
+    def _is_asked_for(self, resp: str) -> bool:
+        models, others = parties(resp)
+        is_model = self.resp is None or set(models) == {self.resp}
+        return is_model and set(others) <= {self.reviewer}
+
     def _described(self, node: Node, reason: str, line: int) -> Kept:
         source = self.source
         text = " ".join(source.stream[node.first : node.last].split())
         return Kept(line, source.text[node.start : node.content_start], text, reason)
 
     def list_edits(self) -> Iterator[Edit]:
-        """Yield edits of kept statements that remove the fingerprints of removed names.
+        """Yield edits of kept statements that remove the fingerprints of removed names."""
+        statements = filter(is_statement, self.source.nodes)
+        kept = {n.attributes["xml:id"] for n in statements if not self._goes_whole(n)}
+        yield from self._delisted(kept, self.taken.values())
 
-        Lists of a statement come last first.
-        """
-        waiting = Counter(filter(None, self.taken.values()))
-        for node in self.source.nodes:
-            if not is_statement(node) or self._goes_whole(node):
-                continue
-            for listed in reversed(self._lists[node.attributes["xml:id"]]):
+    def _delisted(self, models: Iterable[str], fingerprints: Iterable[str]) -> Iterator[Edit]:
+        """Yield edits of the statements on models; lists of a statement come last first."""
+        waiting = Counter(fingerprints)
+        for model in models:
+            for listed in reversed(self._lists[model]):
                 left = []
                 for fingerprint in reversed(listed.fingerprints):
                     if waiting[fingerprint]:
@@ -232,13 +279,16 @@ class _Undo:
             places = (place_of_attribute(self.source, node, name) for name in names)
             yield from (Edit(*place, "") for place in sorted(filter(None, places)))
         elif node.number in self.taken:
-            yield Edit(node.start, node.content_start, "")
-            if node.end > node.content_start:
-                yield Edit(node.content_end, node.end, "")
+            yield from self._untagged(node)
         elif node.name in _HOLDERS and self._is_apparatus_of_ours(node):
             yield self._unmark(node, node)
         for child in node.elements():
             yield from self.edits(child)
+
+    def _untagged(self, node: Node) -> Iterator[Edit]:
+        yield Edit(node.start, node.content_start, "")
+        if node.end > node.content_start:
+            yield Edit(node.content_end, node.end, "")
 
     def _is_left_behind(self, node: Node) -> bool:
         """Tell whether a statement on a reviewer stays, and that on its model goes."""

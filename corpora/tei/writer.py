@@ -31,6 +31,7 @@ from corpora.tei.prefixes import union
 from corpora.tei.proof import prove
 from corpora.tei.provenance import Model, Responsibility
 from corpora.tei.reader import TeiText
+from corpora.tei.records import NO_RECORD
 from corpora.tei.schema import new_errors
 from corpora.tei.source import Node, Source
 from corpora.tei.standoff import Target, may_hold, pointer_to
@@ -86,7 +87,22 @@ class WriteOptions:
             raise UsageError(f"threshold must be from 0 to 1, not {self.threshold}.")
 
 
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A change of a name that a document has."""
+
+    old: Mention
+    """The name, as the document has it."""
+    new: Mention | None
+    """The name as it should be: another label, entity or place; None: no name."""
+
+
+Corrections = Mapping[str, Sequence[Correction]]
+"""Corrections by the id of the document."""
 _INVALID = "would not be valid"
+_NO_CORRECTIONS: Corrections = {}
+NOT_THERE = "the edition has no such name there"
+ACROSS = "one of its boundaries is inside another element"
 _NOTHING_DECIDED: Standing = {}
 DEFAULT_OPTIONS = WriteOptions()
 
@@ -132,10 +148,16 @@ class Written:
         model: Model,
         options: WriteOptions,
         standing: Standing = _NOTHING_DECIDED,
+        corrections: Corrections = _NO_CORRECTIONS,
     ) -> "Written":
         """Write further names into the file, of another model or a person; all others are kept."""
-        own = replace(options, existing="keep")
-        more = self.file.write(mentions_by_document, model=model, options=own, standing=standing)
+        more = self.file.write(
+            mentions_by_document,
+            model=model,
+            options=replace(options, existing="keep"),
+            standing=standing,
+            corrections=corrections,
+        )
         return replace(
             more,
             written=self.written + more.written,
@@ -177,8 +199,9 @@ class TeiFile:
         model: Model,
         options: WriteOptions = DEFAULT_OPTIONS,
         standing: Standing = _NOTHING_DECIDED,
+        corrections: Corrections = _NO_CORRECTIONS,
     ) -> Written:
-        """Write mentions, with offsets in the documents, into the file.
+        """Write mentions, with offsets in the documents, into the file, and correct names in it.
 
         A mention on which a person has decided is skipped, and a name that a person accepted is not
         replaced. Raises ``UsageError`` for a label without an element, and ``UnprovenError`` if
@@ -194,7 +217,8 @@ class TeiFile:
             if undone.data != self.source.data:
                 file = self.read(undone.data, self.edition, name=self.source.name)
         by = Responsibility(model, options.reviewer, options.date)
-        return _Writer(file, by, options, standing, kept).write(mentions_by_document)
+        writer = _Writer(file, by, options, standing, kept)
+        return writer.write(mentions_by_document, corrections)
 
     def _confirmed(self, standing: Standing) -> set[int]:
         """Find the elements of names that a person accepted, corrected or added."""
@@ -245,10 +269,12 @@ class _Writer:
     """Whether the header gets an application and a change; not every schema allows them."""
     skipped: list[Skipped] = field(default_factory=list)
 
-    def write(self, mentions_by_document: Mapping[str, Sequence[Mention]]) -> Written:
-        """Place, compose and prove the mentions; those that fail are skipped."""
-        file = self.file
-        if unknown := mentions_by_document.keys() - {document.id for document in file.documents}:
+    def write(
+        self, mentions_by_document: Mapping[str, Sequence[Mention]], corrections: Corrections
+    ) -> Written:
+        """Place, compose and prove the mentions and corrections; those that fail are skipped."""
+        file, given = self.file, mentions_by_document.keys() | corrections.keys()
+        if unknown := given - {document.id for document in file.documents}:
             known = ", ".join(document.id for document in file.documents) or "none with text"
             raise UsageError(
                 f"{file.source.name}: has no document {', '.join(sorted(unknown))}, but {known}. "
@@ -269,6 +295,10 @@ class _Writer:
                         del there[_place_of(mention)]
                     else:
                         self._skip(text.document, mention, "given twice")
+                for correction in corrections.get(text.document.id, ()):
+                    if correction.new and correction.new.key == correction.old.key:
+                        continue
+                    placed += self._correcting(text.document, places, correction)
         self._choose_header(placed)
         proven, written = self._settle((file, []), placed)
         counters = self._counters(written)
@@ -335,6 +365,64 @@ class _Writer:
             self._skip(document, mention, reason)
         else:
             yield Added(document, mention, (), found, node=node)
+
+    def _correcting(
+        self, document: Document, places: Places, correction: Correction
+    ) -> Iterator[Added]:
+        """Yield the replacement of an existing name, or skip it with a reason."""
+        new, key = correction.new, correction.old.key
+        old = next((mention for mention in document.mentions if mention.key == key), None)
+        if old is None:
+            self._skip(document, new or correction.old, NOT_THERE)
+            return
+        nodes = self.file.nodes_of(old)
+        reason, fragments = self._obstacle(nodes, old, new), list[Fragment]()
+        if reason or new is None:
+            pass
+        elif (old.start, old.end) == (new.start, new.end):
+            fragments = [Fragment(n.start, n.end, n.parent) for n in nodes if n.parent]
+        else:
+            reason = self._why_not(document, old, new)
+            fragmenter = Fragmenter(self.file.source, places, self.file.edition, without=nodes)
+            try:
+                fragments = fragmenter.fragments(new, document.text)
+            except Unplaceable as problem:
+                reason = reason or str(problem)
+            if len(fragments) > 1:
+                reason = reason or ACROSS
+        if reason:
+            self._skip(document, new or old, reason)
+        else:
+            found = reference(new, self.file.edition) if new else None
+            taken = tuple(nodes)
+            yield Added(document, new or old, tuple(fragments), found, old=old, taken=taken)
+
+    def _obstacle(self, nodes: Sequence[Node], old: Mention, new: Mention | None) -> str:
+        """Return the reason why the elements of a name cannot be replaced, or an empty string."""
+        text = self.file.source.text
+        is_moved = new is not None and (old.start, old.end) != (new.start, new.end)
+        if any(node.is_expanded or node.is_empty_tag for node in nodes):
+            return "the name stands in an entity"
+        if any(NO_RECORD in text[node.start : node.content_start] for node in nodes):
+            return "the tag of the name has a question mark"
+        if any(around.name == "standoff" for node in nodes for around in node.chain()):
+            return "the name stands in standOff"
+        if is_moved and len(nodes) > 1:
+            return "the name stands in several elements"
+        if new and new.entity not in {None, old.entity} and not reference(new, self.file.edition):
+            return "the edition has no attribute for the entity"
+        return ""
+
+    @staticmethod
+    def _why_not(document: Document, old: Mention, new: Mention) -> str:
+        """Return the reason why a name cannot get other boundaries, or an empty string."""
+        others = index_of([mention for mention in document.mentions if mention is not old])
+        touched = others.touching(new.start, new.end)
+        if any(_cross(name, new) for name in touched):
+            return "crosses a name that is there"
+        if any(name.label and (name.start, name.end) == (new.start, new.end) for name in touched):
+            return "a name is there already"
+        return ""
 
     def _placed(
         self, document: Document, fragmenter: Fragmenter, mentions: Iterable[Mention]
@@ -480,8 +568,11 @@ class _Writer:
         counters["predicted names that stay, for somebody changed them"] = len(self.kept)
         for added in written:
             counters["references of names that were there"] += added.node is not None
+            counters["names taken out"] += added.is_gone
+            counters["names corrected"] += added.old is not None and not added.is_gone
             counters["written to standOff"] += added.target is not None
-            counters["written in fragments"] += added.target is None and len(added.fragments) > 1
+            is_new = added.target is None and added.old is None
+            counters["written in fragments"] += is_new and len(added.fragments) > 1
             counters["entities without an attribute"] += bool(
                 added.mention.entity and added.reference is None
             )

@@ -5,7 +5,7 @@ each file.
 """
 
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -36,7 +36,7 @@ from corpora.tei.review import (
 )
 from corpora.tei.style import NO_XML, template
 from corpora.tei.undo import take_out
-from corpora.tei.writer import Standing, TeiFile, WriteOptions, Written
+from corpora.tei.writer import Correction, Standing, TeiFile, WriteOptions, Written
 from modeling.predict.tei_work import TeiWork, write_new
 from modeling.taggers.folders import read_manifest, weights_of
 from modeling.training.run_folder import versions
@@ -117,18 +117,27 @@ def with_decided(
 
     They are written as a list of candidates is: each in the name of the person who decided.
     """
-    wanted: dict[str, dict[str, list[Mention]]] = {}
+    wanted: defaultdict[str, defaultdict[str, list[Mention]]]
+    wanted = defaultdict(lambda: defaultdict(list))
+    corrections: defaultdict[str, defaultdict[str, list[Correction]]]
+    corrections = defaultdict(lambda: defaultdict(list))
     for document in file.documents:
         there = {(mention.start, mention.end) for mention in document.mentions if mention.label}
         for one in standing.get(document.id, ()):
-            span, name = one.span, one.decision.name
-            if one.is_name and name.label and (span.start, span.end) not in there:
-                mention = Mention(span.start, span.end, label=name.label, entity=name.entity)
-                by_document = wanted.setdefault(one.decision.reviewer, {})
-                by_document.setdefault(document.id, []).append(refer(mention))
+            span, name, reviewer = one.span, one.decision.name, one.decision.reviewer
+            mention = Mention(span.start, span.end, label=name.label, entity=name.entity)
+            mention = refer(mention)
+            if one.decision.there:
+                if old := one.existing(document):
+                    new = mention if one.is_name else None
+                    corrections[reviewer][document.id].append(Correction(old, new))
+            elif one.is_name and name.label and (span.start, span.end) not in there:
+                wanted[reviewer][document.id].append(mention)
     made = Written(file)
-    for reviewer, mentions in sorted(wanted.items()):
-        made = made.add(mentions, model=REVIEW, options=replace(options, reviewer=reviewer))
+    for reviewer in sorted({*wanted, *corrections}):
+        own = replace(options, reviewer=reviewer)
+        names, corrected = wanted[reviewer], corrections[reviewer]
+        made = made.add(names, model=REVIEW, options=own, corrections=corrected)
     return made
 
 

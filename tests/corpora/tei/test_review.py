@@ -128,7 +128,7 @@ def test_the_list_is_for_people(listed):
     assert header.split("\t") == list(COLUMNS)
     assert first.split("\t") == [
         "x.xml", "x.xml", "", "Goethe", " in Jena und Walden", "person", "gnd:118540238",
-        "0.7500", "", "0", "6", "person gnd:118540238",
+        "0.7500", "", "0", "6", "person gnd:118540238", "", "",
     ]  # fmt: skip
 
 
