@@ -155,8 +155,8 @@ class Decision:
         if self.verdict not in get_args(Verdict):
             known = ", ".join(get_args(Verdict))
             raise InvalidDocumentError(f"verdict {self.verdict!r}: there are {known}")
-        texts = (self.reviewer, self.file, self.document, self.model, self.time, self.action)
-        texts += (self.remark,)
+        texts = [self.reviewer, self.file, self.document, self.model, self.time, self.action]
+        texts.append(self.remark)
         if not all(isinstance(text, str) for text in texts):
             raise InvalidDocumentError(f"reviewer, file, document …: {texts!r} are no texts")
         if not (self.probability is None or isinstance(self.probability, int | float)):

@@ -86,8 +86,8 @@ def compose(
     """
     new = [one for one in added if one.target is None and one.node is None and one.old is None]
     inline = list(_tagged(source, new, edition=edition, by=by))
-    for one in added:
-        inline += _retagged(source, one, edition=edition, by=by)
+    for each in added:
+        inline += _retagged(source, each, edition=edition, by=by)
     inline.sort(key=lambda one: (one.fragment.start, -one.fragment.end))
     edits: list[Edit] = []
     open_: list[_TaggedFragment] = []

@@ -207,7 +207,8 @@ class TeiFile:
         replaced. Raises ``UsageError`` for a label without an element, and ``UnprovenError`` if
         nothing can be added to the file that could be removed again.
         """
-        for mentions in mentions_by_document.values():
+        corrected = [[each.new for each in some if each.new] for some in corrections.values()]
+        for mentions in (*mentions_by_document.values(), *corrected):
             check_labels(mentions, self.edition)
         file, kept = self, tuple[Kept, ...]()
         if options.existing == "replace-predicted":
@@ -394,8 +395,13 @@ class _Writer:
             self._skip(document, new or old, reason)
         else:
             found = reference(new, self.file.edition) if new else None
-            taken = tuple(nodes)
-            yield Added(document, new or old, tuple(fragments), found, old=old, taken=taken)
+            only_links = new and old.entity is None and new.key[:3] == old.key[:3]
+            has = {"resp", "cert", found[0]} & nodes[0].attributes.keys() if found else {""}
+            if new and only_links and len(nodes) == 1 and not has:
+                yield Added(document, new, (), found, node=nodes[0])
+            else:
+                parts = tuple(fragments)
+                yield Added(document, new or old, parts, found, old=old, taken=tuple(nodes))
 
     def _obstacle(self, nodes: Sequence[Node], old: Mention, new: Mention | None) -> str:
         """Return the reason why the elements of a name cannot be replaced, or an empty string."""

@@ -387,3 +387,32 @@ def test_a_name_that_a_spreadsheet_would_run_is_text_and_comes_back(tmp_path):
         ("+a.xml", "-1", "=1+2", "=A", "@x:1"),
         ("+a.xml", "-1", "-Ada", "person", None),
     ]
+
+
+def test_lines_on_names_of_the_edition_correct_them_or_take_them_out(listed, edition):
+    data = DATA.replace(b"Goethe", b"<persName>Goethe</persName>")
+    data = data.replace(b"Walden", b'<persName ref="#p1">Walden</persName>')
+    line = {"file": "x.xml", "there": "yes", "name": "Goethe"}
+    save(listed, [COLUMNS])
+    add(listed, **line, label="place")
+    add(listed, **line | {"name": "Walden"}, accept="no", remark="a gallery")
+
+    applied = apply(listed, edition, data, reviewer="kb")
+
+    text = re.sub(rb"<\?onoma-was [^?]*\?>| resp=\"[^\"]*\"", b"", applied.written.data)
+    assert b"<p><placeName>Goethe</placeName> in Jena\tund Walden</p>" in text
+    assert [(one.verdict, one.there) for one in applied.decisions] == [
+        ("corrected", True),
+        ("rejected", True),
+    ]
+    assert applied.decisions[1].remark == "a gallery"
+    assert undo(applied.written.data, name="x.xml", reviewer="kb") == data
+
+
+def test_a_line_on_a_name_that_the_edition_has_not_is_named(listed, edition):
+    save(listed, [COLUMNS])
+    add(listed, file="x.xml", there="yes", name="Goethe", label="place")
+
+    applied = apply(listed, edition)
+
+    assert applied.unplaced == [f"{listed}:2: the edition has no such name there"]

@@ -127,6 +127,16 @@ def test_a_model_s_name_that_was_corrected_comes_back_and_can_be_taken_out(own_e
     assert undo(tagged.data, name="x.xml", resp=MODEL.id) == data
 
 
+def test_a_link_of_a_name_without_one_is_only_inserted(own_edition):
+    data = tei("<p>In <placeName>Ulm</placeName></p>")
+
+    written = correct(data, own_edition, (3, 6, {"label": "place", "entity": "e:o1"}))
+
+    linked = '<p>In <placeName ref="#o1" resp="#onoma-review #kb">Ulm</placeName></p>'
+    assert linked.encode() in written.data
+    assert undo(written.data, name="x.xml", reviewer="kb") == data
+
+
 def test_a_boundary_inside_another_element_is_refused(own_edition):
     written = correct(tei(TEXT), own_edition, (10, 21, PERSON))
 
