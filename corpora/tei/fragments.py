@@ -83,6 +83,13 @@ class Fragmenter:
         found = list(self._cover(letters))
         return found if len(found) == 1 else [self._around_names(fragment) for fragment in found]
 
+    def is_one(self, span: Span, text: str) -> bool:
+        """Tell whether one element can hold a name."""
+        try:
+            return len(self.fragments(span, text)) == 1
+        except Unplaceable:
+            return False
+
     def _letters(self, span: Span, text: str) -> Iterator[_Letter]:
         for index in range(span.start, span.end):
             place = self.places[index]

@@ -5,6 +5,7 @@ result is proven before it is returned (``corpora.tei.proof``); a name that cann
 skipped with a reason.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -103,6 +104,8 @@ _INVALID = "would not be valid"
 _NO_CORRECTIONS: Corrections = {}
 NOT_THERE = "the edition has no such name there"
 ACROSS = "one of its boundaries is inside another element"
+_NEAR = 48
+"""The most characters that a boundary moves to a place that can be written."""
 _NOTHING_DECIDED: Standing = {}
 DEFAULT_OPTIONS = WriteOptions()
 
@@ -236,6 +239,27 @@ class TeiFile:
             if (document.id, mention.start, mention.end) in names
             for node in self.nodes_of(mention)
         }
+
+    def possible(self, document: Document, correction: Correction) -> list[Span]:
+        """Find places near that of a correction that one element can hold: a longer, a shorter."""
+        new = correction.new
+        if new is None:
+            return []
+        [places] = [at for text, at in self.texts if text.document is document]
+        nodes = self.nodes_of(correction.old)
+        fragmenter = Fragmenter(self.source, places, self.edition, without=nodes)
+        words = [Span(*match.span()) for match in re.finditer(r"\w+", document.text)]
+        starts = [each.start for each in words if abs(each.start - new.start) < _NEAR]
+        ends = [each.end for each in words if abs(each.end - new.end) < _NEAR]
+        spans = [Span(start, end) for start in starts for end in ends if start < end]
+        spans.sort(key=lambda span: abs(span.start - new.start) + abs(span.end - new.end))
+        longer = (each for each in spans if each.start <= new.start and new.end <= each.end)
+        shorter = (each for each in spans if new.start <= each.start and each.end <= new.end)
+        found = (
+            next((each for each in some if fragmenter.is_one(each, document.text)), None)
+            for some in (longer, shorter)
+        )
+        return [each for each in found if each is not None]
 
     def nodes_of(self, mention: Mention) -> list[Node]:
         """Return the elements of an existing name."""

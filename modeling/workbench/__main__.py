@@ -91,6 +91,12 @@ class Options:
         help="registers of the edition, or glob patterns in quotes, whose entries names can be "
         "linked to",
     )
+    reference: str = option(
+        "",
+        metavar="STYLE",
+        help="how a name refers to its entity, as ref=#{}, with {} for the id (default: as most "
+        "names of the letters do)",
+    )
     entities: tuple[Path, ...] = option(
         (),
         metavar="DIR",

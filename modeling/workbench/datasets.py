@@ -16,7 +16,7 @@ from corpora.tagging import from_iob2
 from modeling.data.predictions import PredictedSpan, Tagged
 from modeling.evaluate.errors import Finding, find_errors
 from modeling.evaluate.records import PredictionRecord
-from modeling.workbench.messages import Listing, Row, ShownItem, ShownLetter, View
+from modeling.workbench.messages import Listing, Row, ShownItem, ShownLetter
 from modeling.workbench.names import RefusedError
 from modeling.workbench.view import plain_view
 
@@ -121,7 +121,7 @@ class Reader:
         document = next(islice(self.documents(), number, None), None)
         if document is None:
             raise RefusedError(f"There is no row {number}.")
-        view: View = {**plain_view(document), "names": []}
+        view = plain_view(document)
         if not view["blocks"]:
             view["blocks"] = [{"start": 0, "end": len(document.text), "kind": "p"}]
         items = [_item(n, mention) for n, mention in enumerate(document.mentions)]

@@ -11,13 +11,17 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 from uuid import uuid4
 
+from corpora.document import Mention
 from corpora.errors import CorpusError
+from corpora.registers.references import Habits, Style
 from corpora.system.parsing import parse_json
 from corpora.system.writing import remove_leftovers, write_json
 from corpora.tei.decisions import now
 from corpora.tei.edition import Edition
 from corpora.tei.provenance import Model
-from corpora.tei.style import template
+from corpora.tei.review import REVIEW
+from corpora.tei.style import template, typed_entity
+from corpora.tei.writer import ACROSS, Correction
 from modeling.workbench.candidates import Source, about
 from modeling.workbench.entries import Entries
 from modeling.workbench.journal import Action, Journal
@@ -69,12 +73,15 @@ class Desk:
         register: Entries | None = None,
         sources: Sequence[Source] = (),
         schema: Path | None = None,
+        style: Style | None = None,
     ) -> None:
         self.letters, self.journal = letters, journal
         self.reviewer, self.output, self.register = reviewer, output, register
         self.schema = schema
         """The schema that saved files are validated with; None: they are not."""
         self.sources: Sequence[Source] = (*([register] if register else []), *sources)
+        self._style = style
+        self._habits: Habits | None = None
         self.labels = tuple(_writable(letters.edition))
         self.models = Models(output / ".workbench" / "models.json")
         self.models.add(letters.suggester.model)
@@ -167,7 +174,7 @@ class Desk:
             "name": letter.name,
             "title": letter.title or letter.name,
             "open": sum(item.status == "open" for item in items),
-            "decided": sum(item.status != "open" for item in items),
+            "decided": sum(item.status not in {"open", "there"} for item in items),
             "lost": sum(names.n_lost for names in letter.names),
             "isRead": bool(letter.sha256 or letter.error),
             "isWaiting": letter.is_waiting,
@@ -197,8 +204,7 @@ class Desk:
         if not self.sources:
             return {}
         items = [item.entity for names in letter.names for item in names.items()]
-        mentions = [m.entity or "" for names in letter.names for m in names.document.mentions]
-        found = {entity: about(self.sources, entity) for entity in {*items, *mentions}}
+        found = {entity: about(self.sources, entity) for entity in set(items)}
         return {entity: known for entity, known in found.items() if known}
 
     def letter_at(self, number: int) -> Letter:
@@ -235,8 +241,8 @@ class Desk:
         model, time = self.letters.suggester.model.id, now()
         made: list[Wanted] = []
         for letter, names, (old, new) in wanted:
-            if new is not None and new.status != "open":
-                by = (new.model or model) if new.suggestion else ""
+            if new is not None and new.status not in {"open", "there"}:
+                by = (new.model or model) if new.suggestion and not new.is_own else ""
                 new = replace(new, reviewer=self.reviewer, time=time, model=by)  # noqa: PLW2901
             made.append(Wanted(letter, names, Change(old, new)))
         decisions = [
@@ -282,6 +288,8 @@ class Desk:
         new = self._new(names, old, asked)
         if new is not None:
             names.check(new, instead_of=old)
+            if new.is_own and new.status != "there":
+                self._prove(letter, names, new)
         return Wanted(letter, names, Change(old, new))
 
     def _new(
@@ -289,17 +297,53 @@ class Desk:
     ) -> Item | None:
         """Compute the item that an item is to become; None: it is removed."""
         status = asked.get("status", "accepted")
-        if old is not None and status in ("open", "rejected"):  # no set: it may be a list
+        if old is not None and status in ("open", "there", "rejected"):  # no set: it may be a list
             again = open_item(old)
-            return replace(again, status=status) if again else None
+            if status == "rejected" and again:
+                remark = asked.get("remark", "")
+                again = replace(again, status="rejected", remark=str(remark))
+            return again
         if old is None:
             old = Item(id="", start=0, end=1, label="")
         made = changed(old, {**asked, "status": status}, labels=self.labels)
+        if made.entity != old.entity:
+            made = replace(made, entity=typed_entity(made.entity, self.edition))
+        if made.is_own and made.is_as_suggested and not made.remark:
+            made = replace(made, status="there", reviewer="", time="")
         if made.suggestion is None:
             made = replace(made, id=id_of(made))
             if made.id != old.id and names.get(made.id):
                 raise RefusedError("There is a name with these characters already.")
         return made
+
+    def _prove(self, letter: Letter, names: DocumentNames, item: Item) -> None:
+        """Raise ``RefusedError`` if a name of the edition cannot be corrected so in its file."""
+        file, document = self.letters.parsed(letter), names.document
+        corrections = {document.id: [self.correction(item)]}
+        written = file.write({}, model=REVIEW, corrections=corrections)
+        if not written.skipped:
+            return
+        reason = written.skipped[0].reason
+        said = f"That cannot be written in place: {reason}."
+        if reason == ACROSS and (can := file.possible(document, corrections[document.id][0])):
+            forms = " or ".join(f"“{document.text[span.start : span.end]}”" for span in can)
+            said += f" What can: {forms}."
+        raise RefusedError(said)
+
+    def correction(self, item: Item) -> Correction:
+        """Return the correction of a name of the edition that a person decided on."""
+        assert item.suggestion is not None  # noqa: S101 - the edition's name
+        new = self.refer(item.mention()) if item.status == "accepted" else None
+        return Correction(item.suggestion, new)
+
+    def refer(self, mention: Mention) -> Mention:
+        """Give a mention the reference to its entity in the way of the letters."""
+        if not mention.entity:
+            return mention
+        if self._habits is None:
+            self._habits = Habits(self.edition, given=self._style)
+            self._habits.learn(d for each in self.letters.all for d in self.look(each).documents)
+        return self._habits.refer_to_same(mention)
 
     def undo(self) -> Decided:
         """Undo the last action; raises ``RefusedError`` where there is none."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from itertools import accumulate, islice
 from typing import Literal
 
-from corpora.document import SpanIndex, index_of
+from corpora.document import SpanIndex
 from corpora.errors import CorpusError
 from modeling.workbench.desk import Desk
 from modeling.workbench.entries import examples
@@ -49,17 +49,16 @@ def _occurrences(letter: Letter, number: int, form: str) -> Iterator[Place]:
     names = letter.names[number]
     if form not in names.document.text:
         return
-    items, there = SpanIndex[Item](), index_of(names.document.mentions)
+    items = SpanIndex[Item]()
     for item in names.items():
         items.add(item.start, item.end, item)
     for span in spans_of(names.document.text, form):
         touched = items.touching(span.start, span.end)
         same = next((i for i in touched if (i.start, i.end) == (span.start, span.end)), None)
-        own = bool(there.touching(span.start, span.end))
-        status: Status | Literal["there", "none"] = same.status if same else "none"
-        if not same and (own or any(i.status == "accepted" for i in touched)):
+        status: Status | Literal["none"] = same.status if same else "none"
+        if not same and any(i.status in {"accepted", "there"} for i in touched):
             status = "there"
-        place = _place(letter, number, span.start, end=span.end)
+        place = place_of(letter, number, span.start, end=span.end)
         yield {**place, "status": status, "item": same.to_json() if same else None}
 
 
@@ -85,7 +84,7 @@ def _contexts(desk: Desk) -> Iterator[tuple[str, str]]:
     for letter in desk.letters.all:
         for names in letter.names:
             text = names.document.text
-            for name in (*names.accepted(), *names.document.mentions):
+            for name in names.names():
                 if name.entity:
                     start, end = max(0, name.start - 30), min(len(text), name.end + 30)
                     yield name.entity, " ".join(text[start:end].split())
@@ -103,11 +102,12 @@ def _search(letter: Letter, number: int, wanted: str) -> Iterator[Place]:
     while start >= 0:
         end = start + len(wanted)
         if start in of_place and end in of_place:
-            yield _place(letter, number, of_place[start], end=of_place[end])
+            yield place_of(letter, number, of_place[start], end=of_place[end])
         start = folded.find(wanted, end)
 
 
-def _place(letter: Letter, number: int, start: int, *, end: int) -> Place:
+def place_of(letter: Letter, number: int, start: int, *, end: int) -> Place:
+    """Describe a place in a document of a letter, with the text around it."""
     text = letter.names[number].document.text
     return {
         "letter": letter.number,

@@ -249,7 +249,7 @@ def _is_done(letter: Letter) -> bool:
     if letter.error or letter.is_waiting:
         return False
     statuses = [item.status for names in letter.names for item in names.items()]
-    return bool(statuses) and "open" not in statuses
+    return "open" not in statuses and any(status != "there" for status in statuses)
 
 
 def _deal(learned: Mapping[str, bool], known: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
@@ -274,10 +274,9 @@ def _name_of(document: str | None) -> str:
 
 
 def _decided(letter: Letter) -> Iterator[Document]:
-    """Yield the documents of a letter, with the edition's names and the accepted ones."""
+    """Yield the documents of a letter, with the names as they will be."""
     for names in letter.names:
-        mentions = [mention for mention in names.document.mentions if mention.label]
-        kept, _ = without_crossing([*mentions, *names.accepted()])
+        kept, _ = without_crossing([mention for mention in names.names() if mention.label])
         yield replace(names.document, mentions=tuple(kept))
 
 

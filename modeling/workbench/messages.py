@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Literal, NotRequired, TypedDict
 
-Status = Literal["open", "accepted", "rejected"]
+Status = Literal["open", "accepted", "rejected", "there"]
+"""``there``: a name of the edition on which nobody has decided."""
 
 
 class History(TypedDict):
@@ -43,19 +44,21 @@ class Listing(TypedDict):
     all: NotRequired[int]
 
 
-class Name(TypedDict):
-    """A name that the edition has."""
+class Element(TypedDict):
+    """The element of a name that the edition has."""
 
+    element: str
+    attributes: dict[str, str]
+
+
+class ShownItem(TypedDict):
+    """A name that is decided on, or that the edition has."""
+
+    id: str
     start: int
     end: int
     label: str
     entity: str
-
-
-class ShownItem(Name):
-    """A name that is decided on."""
-
-    id: str
     status: Status
     probability: float | None
     isNew: bool
@@ -64,6 +67,9 @@ class ShownItem(Name):
     time: str
     said: NotRequired[list[int | str | None] | None]
     """The suggested start, end, label and entity; None for a name that was added."""
+    own: NotRequired[Element]
+    """The element, of a name that the edition has."""
+    remark: NotRequired[str]
     origin: NotRequired[str]
     """The origin of the mention, in a row of a dataset."""
 
@@ -130,7 +136,6 @@ class View(TypedDict):
     marks: list[Mark]
     styles: list[Style]
     notes: list[Note]
-    names: list[Name]
     tei: NotRequired[DocumentTei]
     """Only in the page that needs no server."""
 
@@ -197,8 +202,8 @@ class Place(TypedDict):
     before: str
     form: str
     after: str
-    status: NotRequired[Status | Literal["there", "none"]]
-    """In a search for a form: the status of the item there, ``there`` for a name of the edition, or
+    status: NotRequired[Status | Literal["none"]]
+    """In a search for a form: the status of the item there, ``there`` in another name, or
     ``none``."""
     item: NotRequired[ShownItem | None]
 
@@ -246,6 +251,23 @@ class Overview(TypedDict):
     more: int
     days: list[Day]
     errors: list[str]
+    unread: int
+
+
+class UnlinkedRow(TypedDict):
+    """A form of names without an entity, with its first place and the names of candidates."""
+
+    label: str
+    times: int
+    first: Place
+    candidates: list[str]
+
+
+class Unlinked(TypedDict):
+    """The forms of names without an entity, and the number of those that are not listed."""
+
+    rows: list[UnlinkedRow]
+    more: int
     unread: int
 
 

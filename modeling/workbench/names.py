@@ -1,8 +1,9 @@
 """The names of a document that a person decides on, and the effects of decisions on them.
 
-A name is an ``Item``: a suggestion that is open, accepted (changed or not) or rejected, or a name
-that a person added. Every change of an item is recorded as a ``Decision``; replaying the decisions
-makes the same items again.
+A name is an ``Item``: a suggestion that is open, accepted (changed or not) or rejected, a name that
+a person added, or one that the edition has (``there``), which a person may correct (then it is
+accepted) or take out (rejected). Every change of an item is recorded as a ``Decision``; replaying
+the decisions makes the same items again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,10 +25,14 @@ class RefusedError(UsageError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A name in a document, with its status; ``suggestion`` is the mention that a model found."""
+    """A name in a document, with its status.
+
+    ``suggestion`` is the mention that a model found, or that the edition has.
+    """
 
     id: str
-    """The span at which it was suggested or added (``start-end``); unique in the document."""
+    """The span at which it was suggested or added (``start-end``), or the index of the edition's
+    name (``e0``); unique in the document."""
     start: int
     end: int
     label: str
@@ -39,6 +44,10 @@ class Item:
     """The time of the decision, in ISO 8601; empty while the item is open."""
     model: str = ""
     """The id of the model that suggested the item, as of its decision; empty: the one in use."""
+    is_own: bool = False
+    """Whether it is a name that the edition has."""
+    remark: str = ""
+    """What a person remarks on it."""
 
     @property
     def is_as_suggested(self) -> bool:
@@ -64,7 +73,7 @@ class Item:
     def to_json(self) -> ShownItem:
         """Convert the item to the form that the page reads."""
         said = self.suggestion
-        return {
+        shown: ShownItem = {
             "id": self.id,
             "start": self.start,
             "end": self.end,
@@ -77,7 +86,12 @@ class Item:
             "said": [*_place(said), said.label, said.entity or ""] if said else None,
             "reviewer": self.reviewer,
             "time": self.time,
+            "remark": self.remark,
         }
+        if self.is_own and said:
+            attributes = {k[1:]: v for k, v in said.attributes.items() if k.startswith("@")}
+            shown["own"] = {"element": said.attributes.get("element", ""), "attributes": attributes}
+        return shown
 
 
 def _place(span: Span | Item) -> tuple[int, int]:
@@ -111,6 +125,8 @@ class DocumentNames:
         self._by_place: dict[tuple[int, int], dict[str, Item]] = {}
         self._accepted = SpanIndex[Item]()
         self._there = index_of(document.mentions)
+        for number, mention in enumerate(document.mentions):
+            self._put(replace(_opened(mention), id=f"e{number}", status="there", is_own=True))
         for mention in suggestions:
             if _is_in_the_way(self._there, mention):
                 self.n_there += 1
@@ -128,17 +144,29 @@ class DocumentNames:
             self.n_lost += 1
             return
         was = decision.was.find(text) if decision.was else None
-        old = next((item for place in (span, was) if place and (item := self._at(place))), None)
+        if decision.there:
+            old = self._own(decision.was or decision.name, was or span)
+        else:
+            old = next((item for place in (span, was) if place and (item := self._at(place))), None)
+        if decision.there and old is None:
+            return  # the file has the corrected name already, or another one
         if decision.verdict == "withdrawn":
             new = open_item(old) if old else None
         else:
-            new = _decided(Settled(decision, span, was))
+            new = _decided(Settled(decision, span, was), old)
         self.change(index, Change(old, new))
 
     def _at(self, span: Span) -> Item | None:
         """Find the item at a span: a decided one, or else an open one."""
-        found = self._by_place.get(_place(span), {}).values()
+        found = [item for item in self._by_place.get(_place(span), {}).values() if not item.is_own]
         return max(found, key=lambda item: item.status != "open", default=None)
+
+    def _own(self, said: DecidedName, span: Span) -> Item | None:
+        """Find the edition's name that a decision is on."""
+        key = *_place(span), said.label, said.entity
+        items = self._by_place.get(_place(span), {}).values()
+        own = (item for item in items if item.is_own and item.suggestion)
+        return next((item for item in own if item.suggestion and item.suggestion.key == key), None)
 
     def _put(self, item: Item) -> None:
         self._take(item.id)
@@ -166,9 +194,9 @@ class DocumentNames:
         )
         return sorted(shown, key=lambda item: (item.start, -item.end, item.status))
 
-    def accepted(self) -> list[Mention]:
-        """List the names that were accepted, as they are written into the file."""
-        return [item.mention() for item in self.items() if item.status == "accepted"]
+    def names(self) -> list[Mention]:
+        """List the names: those that the edition has or that were accepted, as they will be."""
+        return [item.mention() for item in self.items() if item.status in {"accepted", "there"}]
 
     def get(self, id: str) -> Item | None:
         """Look up an item by its id; None where there is none."""
@@ -187,7 +215,9 @@ class DocumentNames:
         is_inside = any(p.start <= item.start and item.end <= p.end for p in paragraphs)
         if item.suggestion is None and not is_inside:
             raise RefusedError("A name stands in one paragraph.")
-        if other := _is_in_the_way(self._there, item):
+        gone = {instead_of.suggestion} if instead_of else set()
+        gone |= {own.suggestion for own in self._items.values() if _is_changed_own(own)}
+        if (other := _is_in_the_way(self._there, item)) and other not in gone:
             form = text[other.start : other.end]
             raise RefusedError(f"The edition has a name there: {form}.")
         own = {item.id, instead_of.id if instead_of else ""}
@@ -213,7 +243,8 @@ class DocumentNames:
         if new.status != "open":
             places = _places(new)
             there = {id: i for place in places for id, i in self._by_place.get(place, {}).items()}
-            for other in [item for item in there.values() if item.status != "open"]:
+            decided = (item for item in there.values() if item.status not in {"open", "there"})
+            for other in [item for item in decided if item.is_own == new.is_own]:
                 self._take(other.id)
                 if (again := open_item(other)) and other.id != new.id:
                     self._put(again)
@@ -223,6 +254,10 @@ class DocumentNames:
 def _places(item: Item) -> set[tuple[int, int]]:
     """Return the spans of an item: where it is, and where it was suggested."""
     return {_place(item), *([_place(item.suggestion)] if item.suggestion else [])}
+
+
+def _is_changed_own(item: Item) -> bool:
+    return item.is_own and item.status != "there"
 
 
 def _opened(mention: Mention) -> Item:
@@ -238,14 +273,17 @@ def _opened(mention: Mention) -> Item:
 
 def open_item(item: Item) -> Item | None:
     """Return an item as it was before anybody decided; None for one that was added."""
-    return replace(_opened(item.suggestion), model=item.model) if item.suggestion else None
+    if item.suggestion is None:
+        return None
+    again = replace(_opened(item.suggestion), model=item.model)
+    return replace(again, id=item.id, status="there", is_own=True) if item.is_own else again
 
 
-def _decided(settled: Settled) -> Item:
+def _decided(settled: Settled, old: Item | None) -> Item:
     """Make the item that a decision results in, at its place in the text now."""
     decision, span = settled.decision, settled.span
-    suggested = None
-    if decision.verdict != "added":
+    suggested = old.suggestion if old and decision.there else None
+    if decision.verdict != "added" and suggested is None:
         said, place = decision.was or decision.name, settled.was or span
         suggested = Mention(
             *_place(place),
@@ -255,7 +293,7 @@ def _decided(settled: Settled) -> Item:
             origin="prediction",
         )
     return Item(
-        id=id_of(suggested or span),
+        id=old.id if old and decision.there else id_of(suggested or span),
         start=span.start,
         end=span.end,
         label=decision.name.label or "",
@@ -265,6 +303,8 @@ def _decided(settled: Settled) -> Item:
         reviewer=decision.reviewer,
         time=decision.time,
         model=decision.model,
+        is_own=decision.there,
+        remark=decision.remark,
     )
 
 
@@ -281,25 +321,29 @@ def decision_on(
         document=document.id,
         name=_decided_name(document, name),
         was=_decided_name(document, was) if was else None,
-        model=(name.model or model) if said else "",
+        model=(name.model or model) if said and not name.is_own else "",
         probability=said.score if said else None,
+        there=name.is_own,
+        remark=name.remark if verdict != "withdrawn" else "",
         action=action,
     )
 
 
 def _verdict(old: Item | None, new: Item | None) -> tuple[Verdict, Item, Item | None]:
     """Return the verdict of a change, the item that it is on, and the earlier one if any."""
-    if new is None or new.status == "open":
+    if new is None or new.status in {"open", "there"}:
         assert old is not None  # noqa: S101 - something changes
         said = open_item(old)
-        return "withdrawn", old, said if said and _place(said) != _place(old) else None
+        is_moved = said is not None and (old.is_own or _place(said) != _place(old))
+        return "withdrawn", old, said if is_moved else None
     said = open_item(new)
     if new.status == "rejected":
         return "rejected", new, None
     if said is None:
         was = old if old and _differs(old, new) else None
         return "added", new, was
-    return ("accepted", new, None) if new.is_as_suggested else ("corrected", new, said)
+    is_same = new.is_as_suggested and not new.is_own
+    return ("accepted", new, None) if is_same else ("corrected", new, said)
 
 
 def _differs(old: Item, new: Item) -> bool:
@@ -334,6 +378,7 @@ def changed(item: Item, wanted: Mapping[str, object], *, labels: Iterable[str]) 
         end=_asked(wanted, "end", item.end),
         label=_asked(wanted, "label", item.label),
         entity=_asked(wanted, "entity", item.entity),
+        remark=_asked(wanted, "remark", item.remark),
         status=_asked_status(wanted, item.status),
     )
     if made.status == "accepted" and made.label not in set(labels):

@@ -6,9 +6,19 @@ from dataclasses import dataclass, field
 
 from modeling.workbench.candidates import about
 from modeling.workbench.desk import Desk
-from modeling.workbench.messages import Day, EntityRow, FormRow, Overview
+from modeling.workbench.finding import place_of
+from modeling.workbench.messages import (
+    Day,
+    EntityRow,
+    FormRow,
+    Overview,
+    Place,
+    Unlinked,
+    UnlinkedRow,
+)
 
 _SHOWN = 2_000
+_LISTED = 300
 
 
 @dataclass
@@ -48,13 +58,10 @@ def overview(desk: Desk) -> Overview:
 
 
 def _names(desk: Desk) -> Iterator[tuple[str, str, str, bool]]:
-    """Yield (form, label, entity, is open) of each name that is not rejected."""
+    """Yield (form, label, entity, is open) of each name that is not rejected or taken out."""
     for letter in desk.letters.all:
         for names in letter.names:
             text = names.document.text
-            for mention in names.document.mentions:
-                form = " ".join(text[mention.start : mention.end].split())
-                yield form, mention.label or "", mention.entity or "", False
             for item in names.items():
                 if item.status != "rejected":
                     form = " ".join(text[item.start : item.end].split())
@@ -77,9 +84,46 @@ def _entity(desk: Desk, entity: str, forms: Counter[str]) -> EntityRow:
 
 
 def _days(desk: Desk) -> Iterator[Day]:
-    """Count the decisions of each person on each day, the last day first, undone ones, too."""
+    """Count the names on which each person decided each day, the last day first.
+
+    The last decision on a name counts, and none that was taken back.
+    """
     days: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    last = {}
     for entry in desk.journal.entries:
-        days[entry.time[:10], entry.reviewer][entry.verdict] += 1
+        said = entry.was or entry.name
+        last[entry.file, entry.document, said.start, said.end, entry.there] = entry
+    for entry in last.values():
+        if entry.verdict != "withdrawn":
+            days[entry.time[:10], entry.reviewer][entry.verdict] += 1
     for (day, reviewer), verdicts in sorted(days.items(), reverse=True):
         yield {"day": day, "reviewer": reviewer, "verdicts": dict(verdicts)}
+
+
+def unlinked(desk: Desk) -> Unlinked:
+    """List the forms of the names without an entity, the frequent first.
+
+    Each has its first place, and the first candidates of the register.
+    """
+    with desk.lock:
+        desk.refresh()
+        times: Counter[tuple[str, str]] = Counter()
+        first: dict[tuple[str, str], Place] = {}
+        for letter in desk.letters.all:
+            for number, names in enumerate(letter.names):
+                for name in names.names():
+                    if name.label and not name.entity:
+                        place = place_of(letter, number, name.start, end=name.end)
+                        key = " ".join(place["form"].split()), name.label
+                        times[key] += 1
+                        first.setdefault(key, place)
+        ranked = sorted(times, key=lambda key: (-times[key], key))[:_LISTED]
+        rows: list[UnlinkedRow] = []
+        for key in ranked:
+            form, label = key
+            found = desk.register.find(form, label=label)[:3] if desk.register else []
+            names_ = [each["name"] for each in found]
+            rows.append(
+                {"label": label, "times": times[key], "first": first[key], "candidates": names_}
+            )
+        return {"rows": rows, "more": len(times) - len(rows), "unread": desk.n_unread}

@@ -1,6 +1,7 @@
 """Saving of letters with the accepted names; the writer proves that nothing else is changed."""
 
 import os
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -13,7 +14,7 @@ from corpora.tei.provenance import Model
 from corpora.tei.review import REVIEW
 from corpora.tei.schema import expect
 from corpora.tei.source import Source
-from corpora.tei.writer import WriteOptions, Written
+from corpora.tei.writer import Correction, WriteOptions, Written
 from modeling.workbench.desk import Desk
 from modeling.workbench.letters import Letter
 from modeling.workbench.messages import Saved
@@ -98,7 +99,7 @@ def write(
     *,
     schema: Path | None = None,
 ) -> Written:
-    """Write the accepted items of a letter, each with its model and its reviewer.
+    """Write the decided items of a letter, each with its model and its reviewer.
 
     ``items`` maps the ids of documents to items (default: all). Names that people added come last.
     The date is that of the letter's last decision, so that saving again gives the same bytes.
@@ -108,26 +109,32 @@ def write(
     last = max((one.time for _, one in desk.journal.of_file(letter.name)), default="")
     given = WriteOptions(date=last[:10], schema=schema)
     written = Written(desk.letters.parsed(letter))
-    for (model, reviewer), names in _by_author(desk, items):
-        written = written.add(names, model=model, options=replace(given, reviewer=reviewer))
+    for (model, reviewer), names, corrections in _by_author(desk, items):
+        own = replace(given, reviewer=reviewer)
+        written = written.add(names, model=model, options=own, corrections=corrections)
     return written
-
-
-_Names = dict[str, list[Mention]]
 
 
 def _by_author(
     desk: Desk, items: Mapping[str, Sequence[Item]]
-) -> list[tuple[tuple[Model, str], _Names]]:
-    """Group the accepted names by (model, reviewer), then by document; the order is fixed."""
-    found: dict[tuple[Model, str], _Names] = {}
+) -> list[tuple[tuple[Model, str], dict[str, list[Mention]], dict[str, list[Correction]]]]:
+    """Group what was decided by (model, reviewer), then by document; the order is fixed.
+
+    Yields the accepted names and the corrections of names of the edition.
+    """
+    names: defaultdict[tuple[Model, str], dict[str, list[Mention]]] = defaultdict(dict)
+    corrections: defaultdict[tuple[Model, str], dict[str, list[Correction]]] = defaultdict(dict)
     for id, of in items.items():
         for one in of:
-            if one.status == "accepted":
-                model = desk.model_of(one) if one.suggestion else REVIEW
-                by = found.setdefault((model, one.reviewer or desk.reviewer), {})
-                by.setdefault(id, []).append(one.mention())
-    return sorted(found.items(), key=lambda one: (one[0][0] == REVIEW, one[0][0].id, one[0][1]))
+            is_suggested = one.suggestion and not one.is_own
+            by = desk.model_of(one) if is_suggested else REVIEW, one.reviewer or desk.reviewer
+            if one.is_own and one.status != "there":
+                corrections[by].setdefault(id, []).append(desk.correction(one))
+            elif one.status == "accepted":
+                names[by].setdefault(id, []).append(desk.refer(one.mention()))
+    authors = names.keys() | corrections.keys()
+    order = sorted(authors, key=lambda by: (by[0] == REVIEW, by[0].id, by[1]))
+    return [(by, names[by], corrections[by]) for by in order]
 
 
 def _saved_path(desk: Desk) -> Path:

@@ -22,7 +22,7 @@ from modeling.workbench import finding, saving
 from modeling.workbench.datasets import Reader
 from modeling.workbench.desk import ConflictError, Desk
 from modeling.workbench.names import RefusedError
-from modeling.workbench.overview import overview
+from modeling.workbench.overview import overview, unlinked
 
 if TYPE_CHECKING:
     from modeling.workbench.learning import Learner
@@ -103,6 +103,7 @@ def application(desk: Desk, learner: "Learner | None" = None) -> Starlette:
                 lambda r: finding.entries(desk, **_asked(r, "words", "form", "label", "source")),
             ),
             _read("/api/overview", lambda _: overview(desk)),
+            _read("/api/unlinked", lambda _: unlinked(desk)),
             _write("/api/decide", lambda body: desk.decide(_list(body))),
             _write("/api/undo", lambda _: desk.undo()),
             _write("/api/redo", lambda _: desk.redo()),

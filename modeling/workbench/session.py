@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corpora.errors import UsageError
+from corpora.registers.references import parse_style
 from corpora.registers.register import open_registers
 from corpora.reports import counted
 from corpora.runs.plan import find_inputs
@@ -61,6 +62,7 @@ def make_desk(options: "Options") -> Desk:
         output=output,
         schema=options.schema or fetched_schema(),
         register=entries,
+        style=parse_style(options.reference, edition) if options.reference else None,
         sources=(
             *map(Vocabulary, options.entities),
             *(Reconciled(address, edition) for address in options.reconcile),

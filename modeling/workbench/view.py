@@ -20,7 +20,6 @@ from modeling.workbench.messages import (
     BlockTei,
     DocumentTei,
     Mark,
-    Name,
     Note,
     Style,
     View,
@@ -57,7 +56,6 @@ def plain_view(document: Document) -> View:
         "marks": [],
         "styles": [],
         "notes": [],
-        "names": _names(document),
     }
 
 
@@ -68,13 +66,6 @@ def tei_view(document: Document, places: Places, edition: Edition) -> View:
 
 def _block(paragraph: Paragraph) -> Block:
     return {"start": paragraph.start, "end": paragraph.end, "kind": paragraph.kind}
-
-
-def _names(document: Document) -> list[Name]:
-    return [
-        {"start": m.start, "end": m.end, "label": m.label or "", "entity": m.entity or ""}
-        for m in document.mentions
-    ]
 
 
 @dataclass

@@ -1,7 +1,7 @@
 // The page: display, keys, and decisions, which are shown once they are on the disk.
 
 import { connect } from "./backend.js";
-import { helpDialog, isUndecided, othersDialog, overviewDialog, savedDialog, searchDialog, trainDialog } from "./dialogs.js";
+import { helpDialog, isUndecided, othersDialog, overviewDialog, savedDialog, searchDialog, trainDialog, unlinkedDialog } from "./dialogs.js";
 import { make } from "./elements.js";
 import { showInspector } from "./inspector.js";
 import { fill, nameOf, placeIn, prepared, rangeOf, showDocument } from "./reading.js";
@@ -22,6 +22,7 @@ class App {
     this.linking = false;
     this.markup = null;
     this.others = 0;
+    this.worklist = false; // whether the list of forms without a link comes back after a decision
     this.entries = new Map(); // entity to its description
     this.hasKeys = true;
     this.busy = Promise.resolve();
@@ -168,7 +169,16 @@ class App {
   rowLink(row) {
     const state = this.listing.isReadOnly ? String(row.decided) : row.error ? "!" : !row.isRead ? "…" : row.open ? word("nOpen", row.open) : row.decided ? "✓" : row.isWaiting ? "…" : "";
     const isCurrent = this.letter && this.letter.n === row.n;
-    return make("a", { href: `#${row.n}`, "aria-current": isCurrent ? "true" : null, title: row.name, onclick: (event) => { event.preventDefault(); this.goTo(row.n); } }, make("span", { class: "letter-title" }, row.title), make("span", { class: `state ${row.isRead && !row.open && row.decided ? "done" : ""}` }, state));
+    return make("a", { href: `#${row.n}`, "aria-current": isCurrent ? "true" : null, title: row.name, onclick: (event) => { event.preventDefault(); this.goTo(row.n); } }, make("span", { class: "letter-title" }, row.title), this.isAlike(row) && make("span", { class: "file" }, row.name), make("span", { class: `state ${row.isRead && !row.open && row.decided ? "done" : ""}` }, state));
+  }
+
+  // Whether the beginning of the title is that of another letter, too.
+  isAlike(row) {
+    if (!this.listing.beginnings) {
+      this.listing.beginnings = new Map();
+      for (const each of this.listing.letters) this.listing.beginnings.set(each.title.slice(0, 30), (this.listing.beginnings.get(each.title.slice(0, 30)) || 0) + 1);
+    }
+    return !this.listing.isReadOnly && this.listing.beginnings.get(row.title.slice(0, 30)) > 1;
   }
 
   showRow(n) {
@@ -342,7 +352,11 @@ class App {
 
   async goToNextOpenLetter() {
     const next = this.nextOpenLetter();
-    if (next === null) return this.say(word("nothingOpen"));
+    if (next === null) {
+      this.current = null;
+      this.showCurrent();
+      return this.say(word("nothingOpen"));
+    }
     return (await this.goTo(next)) && this.step(1, { onlyOpen: true });
   }
 
@@ -395,22 +409,23 @@ class App {
   }
 
   asking(item, values) {
-    const { start, end, label, entity, status } = item;
-    return { letter: this.letter.n, sha256: this.letter.sha256, document: this.current.d, id: item.id, was: { start, end, label, entity, status }, start, end, label, entity, ...values };
+    const { start, end, label, entity, status, remark = "" } = item;
+    return { letter: this.letter.n, sha256: this.letter.sha256, document: this.current.d, id: item.id, was: { start, end, label, entity, status }, start, end, label, entity, remark, ...values };
   }
 
   // Change the current name; then the changed name is current or, with goOn, the next open one.
   change(values, { goOn = false } = {}) {
     return this.decided(() => {
       const item = this.item();
-      return item ? [this.asking(item, typeof values === "function" ? values(item) : values)] : null;
+      const made = item && (typeof values === "function" ? values(item) : values);
+      return made ? [this.asking(item, made)] : null;
     }).then((answer) => {
       if (!answer) return;
       const item = this.item() || { id: answer.item };
       this.current = { d: answer.document, id: answer.item };
       if (!this.item()) this.current = null;
-      if (goOn) return this.step(1, { onlyOpen: true });
       this.showCurrent({ scroll: false });
+      if (goOn) return this.step(1, { onlyOpen: true });
       if (this.item()) {
         this.say(nameOf(this.item(), this.formOf(this.item())));
         this.countOthers(item);
@@ -419,11 +434,12 @@ class App {
   }
 
   accept() {
+    if (this.item()?.own) return this.step(1, { onlyOpen: false });
     return this.change({ status: "accepted" }, { goOn: true });
   }
 
   reject() {
-    return this.change({ status: "rejected" }, { goOn: true });
+    return this.change({ status: "rejected" }, { goOn: !this.item()?.own });
   }
 
   reopen() {
@@ -436,7 +452,18 @@ class App {
 
   link(entity) {
     this.linking = false;
-    return this.change({ status: "accepted", entity });
+    const { worklist } = this;
+    return this.change({ status: "accepted", entity }).then(() => worklist && this.item() && (entity ? othersDialog(this, this.item()) : this.showWorklist()));
+  }
+
+  remark(remark) {
+    this.linking = false;
+    return this.change((item) => ({ status: item.status === "rejected" ? "rejected" : "accepted", remark }));
+  }
+
+  showWorklist() {
+    this.worklist = false;
+    return unlinkedDialog(this);
   }
 
   move(side, step, unit) {
@@ -444,7 +471,7 @@ class App {
       const one = this.document();
       const block = one.blocks.find((each) => each.start <= item.start && item.start < each.end);
       const moved = block && movedBoundary(one.text, block, item, { side, step, unit, lang: one.lang });
-      return moved ? { ...moved, status: "accepted" } : { status: item.status };
+      return moved ? { ...moved, status: "accepted" } : null;
     });
   }
 
@@ -464,6 +491,7 @@ class App {
       this.others = 0;
       this.showCurrent({ scroll: false });
       this.say(word("found", wanted.length));
+      if (this.worklist) this.showWorklist();
     }
   }
 
@@ -571,9 +599,10 @@ class App {
 
   // Other actions
 
-  startLinking() {
+  // Open the panel that links the current name, or that remarks on it.
+  startLinking(what = "link") {
     if (!this.item()) return;
-    this.linking = true;
+    this.linking = what;
     showInspector(this);
   }
 
@@ -735,6 +764,8 @@ const KEYS = {
   Delete: (app) => app.current && app.reject(),
   b: (app) => app.current && app.reopen(),
   e: (app) => app.startLinking(),
+  m: (app) => app.startLinking("remark"),
+  w: (app) => app.showWorklist(),
   o: (app) => app.showOthers(),
   i: (app) => app.chooseWord(),
   t: (app) => app.toggleMarkup(),

@@ -37,6 +37,7 @@ export function connect() {
     search: (query) => ask(`api/search?words=${words(query)}`),
     entries: (query, form, label, source) => ask(`api/entries?words=${words(query)}&form=${words(form)}&label=${words(label)}&source=${source}`),
     overview: () => ask("api/overview"),
+    unlinked: () => ask("api/unlinked"),
     decide: (list) => ask("api/decide", list),
     undo: () => ask("api/undo", null),
     redo: () => ask("api/redo", null),

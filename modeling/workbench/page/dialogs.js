@@ -52,26 +52,24 @@ export function searchDialog(app) {
     else return;
     event.preventDefault();
   });
-  list.addEventListener("keydown", (event) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (!step) return;
-    const all = [...list.querySelectorAll("button")];
-    (all[all.indexOf(document.activeElement) + step] || input).focus();
-    event.preventDefault();
-  });
+  walk(list, input);
   openDialog(word("search"), input, count, list);
   input.focus();
 }
 
-// Whether a place is offered for the same decision: it is open, or accepted without the item's entity.
-export const isUndecided = (hit, item) => hit.status === "open" || (hit.status === "accepted" && item.status === "accepted" && item.entity && !hit.item.entity && hit.item.label === item.label);
+// Whether a place is offered for the same decision: it is open, or a name without the item's entity.
+const isUnlinked = (hit, item) => ["accepted", "there"].includes(hit.status) && item.status === "accepted" && item.entity && hit.item && !hit.item.entity && hit.item.label === item.label;
+export const isUndecided = (hit, item) => (hit.status === "open" && !item.own) || isUnlinked(hit, item);
+// Whether a name of the edition can be corrected as another was.
+const isAlike = (hit, item) => item.own && item.isChanged | (item.status === "rejected") && hit.status === "there" && hit.item && hit.item.label === item.own.label;
 
 export async function othersDialog(app, item) {
   const form = app.formOf(item);
   const found = await app.attempt(() => app.backend.occurrences(form));
   if (!found) return;
   const here = (hit) => hit.letter === app.letter.n && hit.document === app.current.d && hit.start === item.start;
-  const hits = found.found.filter((hit) => !here(hit) && (hit.status === "none" || isUndecided(hit, item)));
+  const hits = found.found.filter((hit) => !here(hit) && (hit.status === "none" || isUndecided(hit, item) || isAlike(hit, item)));
+  if (!hits.length && app.worklist) return app.showWorklist();
   if (!hits.length) return app.say(word("noOthers", form));
   const boxes = hits.map((hit) => make("input", { type: "checkbox", checked: isUndecided(hit, item) }));
   const decide = make("button", { class: "strong", id: "decide-others" });
@@ -80,6 +78,7 @@ export async function othersDialog(app, item) {
     decide.textContent = word("applyTo", chosen().length);
     decide.disabled = !chosen().length;
   };
+  const all = make("input", { type: "checkbox", checked: boxes.every((box) => box.checked), onchange: () => { boxes.forEach((box) => (box.checked = all.checked)); count(); } });
   boxes.forEach((box) => box.addEventListener("change", count));
   decide.addEventListener("click", async () => {
     document.getElementById("dialog").close();
@@ -88,10 +87,39 @@ export async function othersDialog(app, item) {
   const rows = hits.map((hit, index) => make("li", {}, make("label", {}, boxes[index], inContext(hit, word(hit.status)))));
   const about = make("p", { class: "hint" }, `${item.label}${item.entity ? ` · ${item.entity}` : ""} · ${word(item.status === "open" ? "accepted" : item.status)}`);
   const rest = [found.more ? word("more", found.more) : "", found.unread ? word("unread", found.unread) : ""].filter(Boolean).join(" · ");
-  const dialog = openDialog(word("othersTitle", form), about, make("ul", { class: "hits" }, rows), rest && make("p", { class: "hint" }, rest));
+  const dialog = openDialog(word("othersTitle", form), about, make("label", { class: "hint" }, all, " ", word("allPlaces")), make("ul", { class: "hits" }, rows), rest && make("p", { class: "hint" }, rest));
   dialog.querySelector(".foot").append(decide);
   count();
   decide.focus();
+}
+
+// The forms of names without a link, the frequent first: a form leads to its first place and to the
+// candidates; when it is linked, all its places can be linked so, and the list comes back.
+export async function unlinkedDialog(app) {
+  const found = await app.attempt(() => app.backend.unlinked());
+  if (!found) return;
+  const go = async (row) => {
+    document.getElementById("dialog").close();
+    await app.goToPlace(row.first);
+    app.worklist = true;
+    app.startLinking();
+  };
+  const rows = found.rows.map((row) => make("li", {}, make("button", { onclick: () => go(row) }, inContext(row.first, [row.label, word("found", row.times), row.candidates.join(" | ")].filter(Boolean).join(" · ")))));
+  const rest = [found.more ? word("more", found.more) : "", found.unread ? word("unread", found.unread) : ""].filter(Boolean).join(" · ");
+  openDialog(word("unlinked"), make("p", { class: "hint" }, word(rows.length ? "unlinkedHint" : "noUnlinked")), make("ul", { class: "hits" }, rows), rest && make("p", { class: "hint" }, rest));
+  walk(document.querySelector("#dialog .hits"));
+  document.querySelector("#dialog .hits button")?.focus();
+}
+
+// Let the arrow keys move between the buttons of a list; above the first one is another element.
+function walk(list, above) {
+  list.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    const all = [...list.querySelectorAll("button")];
+    (all[all.indexOf(document.activeElement) + step] || above)?.focus();
+    event.preventDefault();
+  });
 }
 
 export async function overviewDialog(app) {

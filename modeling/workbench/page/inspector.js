@@ -9,14 +9,14 @@ export function showInspector(app) {
   if (!app.letter) return panel.replaceChildren();
   const item = app.item();
   const body = app.linking ? [] : [app.selected() ? selection(app) : item ? about(app, item) : summary(app)];
-  if (app.linking && item) body.push(heading(app, item), linkPanel(app, item));
+  if (app.linking && item) body.push(heading(app, item), app.linking === "remark" ? remarkPanel(app, item) : linkPanel(app, item));
   panel.replaceChildren(...body.flat());
   if (app.markup) panel.append(markupPanel(app.markup));
 }
 
 function heading(app, item) {
   const form = app.formOf(item);
-  const verdict = item.status !== "accepted" ? item.status : item.isNew ? "added" : item.isChanged ? "corrected" : "accepted";
+  const verdict = item.own && item.status === "rejected" ? "removed" : item.status !== "accepted" ? item.status : item.isNew ? "added" : item.isChanged ? "corrected" : "accepted";
   const sure = item.probability !== null && item.probability !== undefined && make("span", {}, `${word("probability")} ${percent(item.probability)}`);
   const by = item.time && make("span", {}, word("by", item.reviewer, new Date(item.time).toLocaleString(currentLanguage(), { dateStyle: "medium", timeStyle: "short" })));
   return make("div", { class: app.tone(item.label) }, make("h2", { lang: app.document().lang || null }, form), make("p", { class: "status" }, make("b", {}, item.label), make("span", {}, item.origin || word(verdict)), sure, by));
@@ -24,14 +24,17 @@ function heading(app, item) {
 
 function about(app, item) {
   if (app.listing.isReadOnly) return [heading(app, item), entityPanel(app, item)];
-  const isDone = item.status !== "open";
+  const isDone = !["open", "there"].includes(item.status);
   const button = (name, keys, action, kind) => make("button", { class: kind || "", onclick: action }, word(name), key(keys));
   const actions = make("div", { class: "actions" },
-    button("accept", "A", () => app.accept(), item.status === "accepted" ? "" : "yes"),
-    button("reject", "X", () => app.reject()),
+    item.own ? null : button("accept", "A", () => app.accept(), item.status === "accepted" ? "" : "yes"),
+    button(item.own ? "remove" : "reject", "X", () => app.reject()),
     button("link", "E", () => app.startLinking()),
+    button("remark", "M", () => app.startLinking("remark")),
     isDone ? button("reopen", "B", () => app.reopen()) : button("markup", "T", () => app.toggleMarkup()));
   const parts = [heading(app, item), actions, labels(app, item.label, (label) => app.setLabel(label)), entityPanel(app, item)];
+  if (item.remark) parts.push(make("div", {}, make("h3", {}, word("remark")), make("p", {}, item.remark)));
+  if (item.own) parts.push(make("div", {}, make("h3", {}, word("element")), make("p", { class: "markup" }, `<${[item.own.element, ...Object.entries(item.own.attributes).map(([name, value]) => `${name}="${value}"`)].join(" ")}>`)));
   if (app.others > 0) {
     parts.push(make("div", {}, make("p", { class: "hint" }, word("others", app.others)), make("button", { onclick: () => app.showOthers() }, word("decideOthers"), " ", key("O"))));
   }
@@ -104,12 +107,25 @@ function insertions(before, after) {
   return made;
 }
 
+function remarkPanel(app, item) {
+  const input = make("input", { class: "field", id: "remark-input", value: item.remark || "", "aria-label": word("remark") });
+  input.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") app.remark(input.value.trim());
+    else if (event.key === "Escape") app.stopLinking();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  queueMicrotask(() => input.focus());
+  return make("div", {}, make("h3", {}, word("remark")), input, make("p", { class: "hint" }, word("remarkHint")));
+}
+
 function linkPanel(app, item) {
   const list = make("ul", { class: "options", role: "listbox", id: "options", "aria-label": word("entity") });
   const input = make("input", { class: "field", id: "link-input", role: "combobox", "aria-expanded": "true", "aria-controls": "options", "aria-autocomplete": "list", autocomplete: "off", spellcheck: "false", "aria-label": word("linkHint"), placeholder: word("linkHint") });
   let options = [], groups = [], own = [], errors = [], waiting = 0, chosen = 0, asked = 0, hasChosen = false;
   const choose = (index) => {
-    chosen = Math.max(0, Math.min(index, options.length - 1));
+    chosen = Math.min(index, options.length - 1);
     [...list.children].forEach((child, number) => child.setAttribute("aria-selected", String(number === chosen)));
     const child = list.children[chosen];
     if (child && child.id) input.setAttribute("aria-activedescendant", child.id);
@@ -123,7 +139,7 @@ function linkPanel(app, item) {
     const said = waiting ? word("asked") : word(sources.length ? "noCandidates" : "noRegister");
     if (!groups.flat().length) list.append(make("li", { role: "option", "aria-selected": "false", "aria-disabled": "true", class: "soft" }, said));
     for (const error of errors) list.append(make("li", { role: "option", "aria-selected": "false", "aria-disabled": "true", class: "alarm" }, error));
-    choose(hasChosen ? Math.max(0, options.findIndex((option) => option.entity === before)) : 0);
+    choose(hasChosen ? Math.max(0, options.findIndex((option) => option.entity === before)) : options[0]?.entity ? 0 : -1); // no link is never chosen by itself
   };
   const look = async () => {
     const number = ++asked;
@@ -133,8 +149,8 @@ function linkPanel(app, item) {
     errors = [];
     hasChosen = false;
     waiting = sources.length;
-    if (/^\S+:\S+$/.test(query)) own.push({ entity: query, name: word("useId", query), about: "" });
-    if (item.entity) own.push({ entity: "", name: word("unlink"), about: item.entity });
+    if (/^\S*[:#\d]\S*$/.test(query)) own.push({ entity: query, name: word("useId", query), about: "" });
+    if (item.entity && !query) own.push({ entity: "", name: word("unlink"), about: item.entity });
     show();
     if (query && sources.length > 1) await new Promise((done) => setTimeout(done, 250)); // wait until no key is pressed
     if (number !== asked || !input.isConnected) return;
@@ -152,7 +168,7 @@ function linkPanel(app, item) {
   input.addEventListener("keydown", (event) => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       hasChosen = true;
-      choose(chosen + (event.key === "ArrowDown" ? 1 : -1));
+      choose(Math.max(0, chosen + (event.key === "ArrowDown" ? 1 : -1)));
     }
     else if (event.key === "Enter" && options[chosen]) app.link(options[chosen].entity);
     else if (event.key === "Escape") app.stopLinking();

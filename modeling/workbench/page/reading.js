@@ -7,7 +7,7 @@ import { Text } from "./text.js";
 const HEADINGS = new Set(["head", "title"]);
 const QUIET = new Set(["dateline", "salute", "signed", "closer", "opener", "address", "addrline", "postscript", "byline", "trailer"]);
 
-// Documents with text by code points, and with the notes, names, styles and marks of each block.
+// Documents with text by code points, and with the notes, styles and marks of each block.
 export function prepared(documents) {
   return documents.map((one, number) => {
     const blocks = one.blocks.map((block, index) => ({ ...block, index, notes: [] }));
@@ -16,7 +16,7 @@ export function prepared(documents) {
       const around = blocks.find((block) => block.part === undefined && note.at <= block.end) || blocks.find((block) => block.part === undefined);
       if (around) around.notes.push(note);
     }
-    for (const kind of ["names", "styles", "marks"]) deal(one[kind], blocks, kind);
+    for (const kind of ["styles", "marks"]) deal(one[kind], blocks, kind);
     return { ...one, number, blocks, text: new Text(one.text) };
   });
 }
@@ -71,10 +71,7 @@ export function showBlock(one, block, labels) {
 // Fill the element of a block with its text, names, styles and marks.
 export function fill(element, one, block, items, labels) {
   const within = (each) => each.start < block.end && block.start < each.end;
-  const spans = [
-    ...block.names.map((name) => ({ ...name, isOwn: true })),
-    ...items.filter(within),
-  ].sort((a, b) => a.start - b.start || b.end - a.end || (a.isOwn ? -1 : 1));
+  const spans = items.filter(within).sort((a, b) => a.start - b.start || b.end - a.end || (a.own ? -1 : 1));
   const { styles } = block;
   const marks = [
     ...block.marks.filter((mark) => mark.at >= block.start && !(mark.kind === "line" && mark.at === block.start)),
@@ -121,8 +118,7 @@ function showMark(mark) {
 function showName(one, span, labels) {
   const tone = labels.indexOf(span.label);
   const tones = tone < 0 ? "tone-none" : `tone-${tone % 7}`;
-  if (span.isOwn) return make("span", { class: `own ${tones}`, title: [span.label, span.entity].filter(Boolean).join(" · ") });
-  const classes = ["item", span.status, tones, span.isNew && "new", span.isChanged && "changed", span.entity && "linked"];
+  const classes = ["item", span.status, tones, span.isNew && "new", span.isChanged && "changed", span.entity && "linked", span.own && "own"];
   const form = one.text.slice(span.start, span.end).replace(/\s+/g, " ");
   const element = make("span", { class: classes.filter(Boolean).join(" "), role: "group", tabindex: "-1", "data-id": span.id, "aria-label": nameOf(span, form) });
   element.style.setProperty("--p", span.probability ?? 1);

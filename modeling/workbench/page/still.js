@@ -5,7 +5,7 @@ import { word } from "./words.js";
 import { Text, folded } from "./text.js";
 import { written } from "./writing.js";
 
-const COLUMNS = ["file", "document", "before", "name", "after", "label", "entity", "probability", "accept", "start", "end", "suggested"];
+const COLUMNS = ["file", "document", "before", "name", "after", "label", "entity", "probability", "accept", "start", "end", "suggested", "there", "remark"];
 const AROUND = 40; // characters on each side of a name in the list
 const CONTEXT_SHOWN = 48;
 const MAX_SHOWN = 500;
@@ -85,8 +85,8 @@ class Store {
   state(n) {
     const letter = this.data.letters[n];
     const items = letter.documents.map((_, d) => this.shown(n, d));
-    const open = items.flat().filter((item) => item.status === "open").length;
-    const row = { ...letter.row, open, decided: items.flat().length - open };
+    const count = (...statuses) => items.flat().filter((item) => statuses.includes(item.status)).length;
+    const row = { ...letter.row, open: count("open"), decided: count("accepted", "rejected") };
     return { row, sha256: letter.sha256, items, there: letter.there, journal: this.history() };
   }
 
@@ -112,15 +112,16 @@ class Store {
     const old = asked.id ? this.items[n][d].find((item) => item.id === asked.id) : null;
     const status = asked.status || "accepted";
     const said = old && !old.isNew ? old.said || [old.start, old.end, old.label, old.entity] : null;
-    if (status !== "accepted") {
+    const { start, end, label, entity, remark = "" } = asked;
+    const isChanged = Boolean(said) && JSON.stringify(said) !== JSON.stringify([start, end, label, entity]);
+    if (status !== "accepted" || (old?.own && !isChanged && !remark)) {
       if (!said) return [n, d, old, null];
       const [start, end, label, entity] = said;
-      return [n, d, old, { ...old, start, end, label, entity, status, isChanged: false, said: null }];
+      const now = old.own && status !== "rejected" ? "there" : status;
+      return [n, d, old, { ...old, start, end, label, entity, status: now, isChanged: false, said: null, remark: now === "rejected" ? remark : "" }];
     }
-    const { start, end, label, entity } = asked;
-    const isChanged = Boolean(said) && JSON.stringify(said) !== JSON.stringify([start, end, label, entity]);
     const id = said ? old.id : `${start}-${end}`;
-    const item = { id, start, end, label, entity, status, probability: old ? old.probability : null, isNew: !said, isChanged, said, reviewer: "", time: "" };
+    const item = { id, start, end, label, entity, status, probability: old ? old.probability : null, isNew: !said, isChanged, said, reviewer: "", time: "", remark, ...(old?.own ? { own: old.own } : {}) };
     this.check(n, d, item, old);
     return [n, d, old, item];
   }
@@ -129,7 +130,7 @@ class Store {
     const text = this.texts[n][d];
     if (!(item.start >= 0 && item.start < item.end && item.end <= text.length) || text.isSpace(item.start) || text.isSpace(item.end - 1)) throw new Refused(word("noPlace"));
     if (item.isNew && !this.data.letters[n].documents[d].blocks.some((block) => block.start <= item.start && item.end <= block.end)) throw new Refused(word("noPlace"));
-    const names = [...this.data.letters[n].documents[d].names, ...this.items[n][d].filter((each) => each.status === "accepted" && each.id !== item.id && each.id !== old?.id)];
+    const names = this.items[n][d].filter((each) => ["accepted", "there"].includes(each.status) && each.id !== item.id && each.id !== old?.id);
     const isInside = (a, b) => b.start <= a.start && a.end <= b.end;
     const isCrossing = (other) => other.start < item.end && item.start < other.end && !isInside(other, item) && !isInside(item, other);
     const isSame = (other) => other.start === item.start && other.end === item.end && other.label;
@@ -178,8 +179,7 @@ class Store {
     const found = [...this.places((text) => all(text, form).filter((unit) => isWhole(text, unit.at)))].map((hit) => {
       const touched = this.shown(hit.letter, hit.document).filter((item) => item.start < hit.end && hit.start < item.end);
       const item = touched.find((each) => each.start === hit.start && each.end === hit.end) || null;
-      const isOwn = this.data.letters[hit.letter].documents[hit.document].names.some((name) => name.start < hit.end && hit.start < name.end);
-      const status = item ? item.status : isOwn || touched.some((each) => each.status === "accepted") ? "there" : "none";
+      const status = item ? item.status : touched.some((each) => ["accepted", "there"].includes(each.status)) ? "there" : "none";
       return { ...hit, item, status };
     });
     return { found: found.slice(0, MAX_SHOWN), more: Math.max(0, found.length - MAX_SHOWN), unread: 0 };
@@ -203,7 +203,7 @@ class Store {
     const one = this.data.letters[n].documents[d];
     const block = one.blocks[b], known = one.tei.blocks[b];
     if (!known) throw new Refused(word("noTei"));
-    const inside = this.shown(n, d).filter((item) => item.status === "accepted" && block.start <= item.start && item.end <= block.end);
+    const inside = this.shown(n, d).filter((item) => item.status === "accepted" && !item.own && block.start <= item.start && item.end <= block.end);
     const { is, will, left } = written({ ...one.tei.elements[known.element], runs: known.runs }, inside, block, this.data.writing);
     return { is, will, skipped: left.length ? word("leftToApply", left.map((item) => this.texts[n][d].slice(item.start, item.end)).join(", ")) : "" };
   }
@@ -213,7 +213,7 @@ class Store {
     const lines = [COLUMNS.join("\t")];
     for (const [n, letter] of this.data.letters.entries()) {
       for (const [d, one] of letter.documents.entries()) {
-        for (const item of this.shown(n, d)) if (item.status !== "open") lines.push(this.line(letter.name, one.id, this.texts[n][d], item));
+        for (const item of this.shown(n, d)) if (!["open", "there"].includes(item.status)) lines.push(this.line(letter.name, one.id, this.texts[n][d], item));
       }
     }
     return `\ufeff${lines.join("\n")}\n`;
@@ -224,7 +224,7 @@ class Store {
     const [start, end] = said || [item.start, item.end];
     const before = text.slice(Math.max(0, start - AROUND), start), after = text.slice(end, end + AROUND);
     const place = said ? [start, end, `${said[2]} ${said[3]}`.trim()] : ["", "", ""];
-    const cells = [file, id, before, text.slice(item.start, item.end), after, item.label, item.entity, said ? item.probability ?? "" : "", item.status === "accepted" ? "yes" : "no", ...place];
+    const cells = [file, id, before, text.slice(item.start, item.end), after, item.label, item.entity, said ? item.probability ?? "" : "", item.status === "accepted" ? "yes" : "no", ...place, item.own ? "yes" : "", item.remark || ""];
     return cells.map(listCell).join("\t");
   }
 }
@@ -273,6 +273,7 @@ export function connect() {
     search: soon((words) => store.search(words)),
     entries: soon((query, form, label) => store.entries(query, form, label)),
     overview: soon(() => { throw new Refused(word("noMarkup")); }),
+    unlinked: soon(() => { throw new Refused(word("noMarkup")); }),
     decide: soon((list) => store.decide(list)),
     undo: soon(() => store.undo()),
     redo: soon(() => store.redo()),

@@ -1,0 +1,114 @@
+"""Names that the edition has: corrected at the desk, saved, undone."""
+
+import json
+
+import pytest
+
+from corpora.tei.undo import undo
+from modeling.workbench import saving
+from modeling.workbench.names import RefusedError
+from tests.modeling.workbench.conftest import open_desk
+
+
+def own_names(desk):
+    """Yield (letter, document, item) of the names that the edition has."""
+    for letter in desk.letters.all:
+        for number, names in enumerate(letter.names):
+            for item in names.items():
+                if item.is_own:
+                    yield letter, number, item
+
+
+def first(desk, *, form="", label=""):
+    return next(
+        (letter, number, item)
+        for letter, number, item in own_names(desk)
+        if form in letter.names[number].document.text[item.start : item.end]
+        and (not label or item.label == label)
+    )
+
+
+def asked(letter, number, item, **values):
+    known = item.to_json()
+    place = {"letter": letter.number, "document": number, "id": item.id, "was": known}
+    same = {name: known[name] for name in ("start", "end", "label", "entity")}
+    return {**place, **same, "status": "accepted", **values}
+
+
+def item_now(desk, letter, number, item):
+    return desk.letters.all[letter.number].names[number].get(item.id)
+
+
+CHANGES = {
+    "link": {"entity": "letters:o1"},
+    "retype": {"label": "place"},
+    "remove": {"status": "rejected"},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_name_of_the_edition_is_corrected_saved_and_undone(desk, sample, change):
+    letter, number, item = first(desk, label="person")
+    original = letter.path.read_bytes()
+
+    desk.decide([asked(letter, number, item, **CHANGES[change])])
+    report = saving.save(desk)
+
+    saved = (sample / "reviewed" / letter.name).read_bytes()
+    assert not report["skipped"]
+    assert saved != original
+    assert undo(saved, name=letter.name, reviewer="kb") == original
+    again = open_desk(sample)
+    assert item_now(again, letter, number, item) == item_now(desk, letter, number, item)
+    again.undo()
+    assert item_now(again, letter, number, item) == item
+    assert not saving.save(again)["skipped"]
+    assert (sample / "reviewed" / letter.name).read_bytes() == original
+
+
+def test_a_correction_is_in_the_journal_with_the_name_as_it_was(desk):
+    letter, number, item = first(desk, label="person")
+
+    desk.decide([asked(letter, number, item, label="place")])
+
+    [line] = [json.loads(each) for each in desk.journal.path.read_text().splitlines()]
+    assert (line["verdict"], line["there"], line["model"]) == ("corrected", True, "")
+    assert (line["name"]["label"], line["was"]["label"]) == ("place", "person")
+
+
+def test_a_name_that_is_as_it_was_again_is_undecided(desk):
+    letter, number, item = first(desk, label="person")
+    desk.decide([asked(letter, number, item, label="place")])
+
+    changed = item_now(desk, letter, number, item)
+    desk.decide([asked(letter, number, changed, label="person")])
+
+    assert item_now(desk, letter, number, item) == item
+    assert not desk.listing()["letters"][letter.number]["decided"]
+
+
+def test_a_boundary_inside_another_element_is_refused_and_the_nearest_are_offered(desk, sample):
+    path = sample / "letters" / "zz.xml"
+    text = "<p>An <persName>Herr Johann Goethe</persName> <hi>aus Ulm</hi></p>"
+    path.write_text(
+        f'<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><body>{text}</body></text></TEI>'
+    )
+    desk = open_desk(sample)
+    letter, number, item = first(desk, form="Herr Johann")
+
+    with pytest.raises(
+        RefusedError, match=r"inside another element.*“Herr Johann Goethe aus Ulm” or"
+    ):
+        desk.decide([asked(letter, number, item, end=item.end + 4)])
+
+
+def test_a_typed_id_is_read_as_files_have_it_and_written_as_most_names_do(desk, sample):
+    letter, number, item = first(desk, label="person")
+
+    desk.decide([asked(letter, number, item, entity="#p1")])
+    saving.save(desk)
+
+    assert item_now(desk, letter, number, item).entity == "letters:p1"
+    assert b' ref="#p1" resp="#onoma-review #kb"' in (
+        (sample / "reviewed" / letter.name).read_bytes()
+    )

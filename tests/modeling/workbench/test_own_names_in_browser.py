@@ -1,0 +1,101 @@
+"""Names of the edition, corrected in the page by keyboard alone, saved, and undone."""
+
+import json
+
+from corpora.tei.undo import undo
+from tests.modeling.workbench.test_day import Editor, lines_of
+
+
+def go_to_own(editor, number=0):
+    """Click on a name of the edition; return its element's id in the page."""
+    name = editor.page.locator(".item.there").nth(number)
+    id = name.get_attribute("data-id")
+    name.click()
+    editor.page.wait_for_selector(f".item.current[data-id='{id}']")
+    return id
+
+
+def save(editor):
+    editor.press("s")
+    editor.page.wait_for_selector("#say:has-text('written')")
+
+
+def test_a_click_shows_the_element_of_a_name_and_keys_correct_it(sample, serve, browser):
+    editor = Editor(browser)
+    editor.open(serve().address)
+
+    id = go_to_own(editor)
+    said = editor.current()
+    assert "<placeName ref=" in said or "<persName ref=" in said
+    editor.press("3")
+    editor.press("m")
+    editor.page.fill("#remark-input", "a ship")
+    editor.page.keyboard.press("Enter")
+    editor.page.wait_for_selector("#inspector:has-text('a ship')")
+    editor.press("e")
+    editor.page.keyboard.insert_text("#p1")
+    editor.page.wait_for_selector("#options li:has-text('#p1')")
+    editor.page.keyboard.press("Enter")
+    editor.page.wait_for_selector("#inspector:has-text('letters:p1')")
+    editor.press("x")
+    assert editor.page.locator(f".item.rejected[data-id='{id}']").count()
+    assert [line["verdict"] for line in lines_of(sample)] == [*["corrected"] * 3, "rejected"]
+    editor.press("z", "z", "z")
+    save(editor)
+
+    [path] = (sample / "reviewed").glob("*.xml")
+    original = (sample / "letters" / path.name).read_bytes()
+    assert undo(path.read_bytes(), name=path.name, reviewer="kb") == original
+    editor.press("z")
+    save(editor)
+    assert path.read_bytes() == original
+    assert not editor.faults
+
+
+def test_a_form_without_a_link_is_linked_wherever_it_stands(sample, serve, browser):
+    for path in (sample / "letters").glob("*.xml"):
+        path.write_bytes(path.read_bytes().replace(b'<placeName ref="#o1">', b"<placeName>"))
+    editor = Editor(browser)
+    editor.open(serve().address)
+
+    editor.press("w")
+    editor.page.click(".hits button:has(mark:text-is('Jena'))")
+    editor.page.wait_for_selector("#options li[aria-selected='true']:has-text('Jena')")
+    editor.page.keyboard.press("Enter")
+    editor.page.click("#decide-others")
+    editor.page.wait_for_selector("#dialog h2:has-text('without a link')")
+
+    names = {line["name"]["form"] for line in lines_of(sample)}
+    assert names == {"Jena"}
+    assert len(lines_of(sample)) > 2
+    assert not editor.page.locator(".hits button:has(mark:text-is('Jena'))").count()
+    assert not editor.faults
+
+
+def test_enter_in_a_search_without_a_hit_keeps_the_link(sample, serve, browser):
+    editor = Editor(browser)
+    editor.open(serve().address)
+    go_to_own(editor)
+
+    editor.press("e")
+    editor.page.keyboard.insert_text("zzzz")
+    editor.page.wait_for_selector("#options:has-text('No entry')")
+    editor.page.keyboard.press("Enter")
+    editor.page.keyboard.press("Escape")
+
+    assert not (sample / "letters.decisions.jsonl").exists()
+    assert not editor.faults
+
+
+def test_after_the_last_suggestion_nothing_is_marked_and_the_panel_says_so(sample, serve, browser):
+    rows = (sample / "list.tsv").read_text("utf-8-sig").splitlines(keepends=True)
+    (sample / "list.tsv").write_text("".join(rows[:2]))
+    editor = Editor(browser)
+    editor.open(serve().address)
+
+    editor.press("j", "a", "x")
+
+    assert "suggested" not in editor.current()
+    assert [line["verdict"] for line in lines_of(sample)] == ["accepted"]
+    assert json.dumps(lines_of(sample)).count('"there"') == 0
+    assert not editor.faults
