@@ -103,18 +103,20 @@ def _days(desk: Desk) -> Iterator[Day]:
 def unlinked(desk: Desk) -> Unlinked:
     """List the forms of the names without an entity, the frequent first.
 
+    A label without any entity, such as dates, is left out.
     Each has its first place, and the first candidates of the register.
     """
     with desk.lock:
         desk.refresh()
         times: Counter[tuple[str, str]] = Counter()
+        linked: set[str] = {label for _, label, entity, _ in _names(desk) if entity}
         first: dict[tuple[str, str], Place] = {}
         for letter in desk.letters.all:
             for number, names in enumerate(letter.names):
                 for name in names.names():
-                    if name.label and not name.entity:
+                    if name.label in linked and not name.entity:
                         place = place_of(letter, number, name.start, end=name.end)
-                        key = " ".join(place["form"].split()), name.label
+                        key = " ".join(place["form"].split()), name.label or ""
                         times[key] += 1
                         first.setdefault(key, place)
         ranked = sorted(times, key=lambda key: (-times[key], key))[:_LISTED]
