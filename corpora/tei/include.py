@@ -57,6 +57,22 @@ def find_included(files: Sequence[InputFile], *, max_bytes: int) -> dict[str, In
     }
 
 
+def which_are_included(files: Mapping[str, Path]) -> set[str]:
+    """Tell which of some files are included by one of them, or by a file beside or above them."""
+    by_path = {path.resolve(): name for name, path in files.items()}
+    folders = {folder for path in by_path for folder in (path.parent, path.parent.parent)}
+    found: set[str] = set()
+    for path in sorted({*by_path, *(path for folder in folders for path in folder.glob("*.xml"))}):
+        with suppress(XmlError, OSError):  # who reads the file will say what is wrong with it
+            data = path.read_bytes()
+            if _MARK not in data:
+                continue
+            for element in parse_xml(data, name=path.name).walk():
+                if element.name == INCLUDE and "\0" not in (href := _href_of(element)):
+                    found.add(by_path.get((path.parent / href).resolve(), ""))
+    return found - {""}
+
+
 def included_parts(root: Element, name: str, *, in_text: bool = False) -> Iterator[Part]:
     """Yield the files that a file includes and that may be read.
 
@@ -112,11 +128,15 @@ def target_of(element: Element, name: str) -> str | None:
 
     None for an address, for a path outside the folder, and for the file itself.
     """
-    href = unquote(element.attributes.get("href", ""))
+    href = _href_of(element)
     if not href or href.startswith("/") or "\\" in href or ":" in href or "\0" in href:
         return None
     target = normpath(str(PurePosixPath(name).parent / href))
     return None if target == name or target.split("/")[0] in {"..", "."} else target
+
+
+def _href_of(element: Element) -> str:
+    return unquote(element.attributes.get("href", ""))
 
 
 def pointer_of(element: Element) -> str:

@@ -9,19 +9,21 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from corpora.errors import UsageError
 from corpora.tei.source import Edit, Node, Source
 from corpora.tei.style import NO_XML, escape, tag
-from corpora.tei.xml import ROOTS
+from corpora.tei.xml import PARTS, ROOTS
 
 _ID = re.compile(r"onoma-[A-Za-z0-9._-]+")
 _POINTER = re.compile(r"#(onoma-[A-Za-z0-9._-]+)")
 _PRINTS = re.compile(r"<\?onoma(?:-ref ([\w:.-]+))?((?: [0-9a-f]{6})*)\?>")
 _EMPTIED = re.compile(r"<\?onoma-empty ([ \t\r\n]*/)\?>")
 _EMPTY_END = re.compile(r"([ \t\r\n]*/)>$")
+_SUFFIX = re.compile(r"\.[0-9a-f]{4}$")
+_NOTICE = re.compile(r"<\?onoma-by (onoma-[\w.-]+) [^?]*\?>((?:<\?onoma(?:-ref)? [^?]*\?>)*)")
 _VERSION = re.compile(r"\d+[a-z]*\d*(\.\d+[a-z]*\d*){0,3}")
 P4_ROOTS = {"tei.2", "teicorpus.2"}
 _WRITTEN = {
@@ -57,6 +59,16 @@ class Model:
             raise UsageError(f"the name of the model {self.id} has characters that XML forbids.")
 
 
+def suffix_of(name: str) -> str:
+    """Return what makes ids unique to a file: a dot, and four digits of the hash of its name."""
+    return "." + hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:4]
+
+
+def is_id(written: str, id: str) -> bool:
+    """Tell whether an id, or a pointer to it, is this one, maybe with the suffix of a file."""
+    return written == id or (_SUFFIX.search(written) is not None and written[:-5] == id)
+
+
 @dataclass(frozen=True, slots=True)
 class Responsibility:
     """The responsibility for written names, of a model and of a person who reviewed them."""
@@ -66,6 +78,14 @@ class Responsibility:
     """An ``xml:id`` (a new one, or of the file), or a pointer (``people.xml#kb``); empty: none."""
     date: str = ""
     """The date of writing, as ``2026-03-01``; empty: it is not recorded."""
+
+    def in_part(self, source: Source) -> "Responsibility":
+        """Return it with ids that stay unique when other files include this one."""
+        suffix, reviewer = suffix_of(source.name), self.reviewer
+        if pointer_of(reviewer) == f"#{reviewer}" and reviewer not in source.by_id:
+            reviewer += suffix
+        model = replace(self.model, id=self.model.id + suffix)
+        return replace(self, model=model, reviewer=reviewer)
 
     def __post_init__(self) -> None:
         """Raise for a reviewer that no attribute can point to."""
@@ -141,15 +161,31 @@ class Fingerprints(NamedTuple):
 
 def fingerprints_in(source: Source, statement: Node) -> list[Fingerprints]:
     """Find the lists of fingerprints in a statement."""
-    inside, at = source.text[statement.content_start : statement.content_end], statement
+    start = statement.content_start
+    return _lists_in(source.text[start : statement.content_end], start)
+
+
+def _lists_in(text: str, start: int) -> list[Fingerprints]:
     return [
-        Fingerprints(
-            match.start() + at.content_start,
-            match.end() + at.content_start,
-            match[1] or "",
-            match[2].split(),
-        )
-        for match in _PRINTS.finditer(inside)
+        Fingerprints(match.start() + start, match.end() + start, match[1] or "", match[2].split())
+        for match in _PRINTS.finditer(text)
+    ]
+
+
+class Notice(NamedTuple):
+    """The statement on a model in a file without a header: processing instructions in its root."""
+
+    start: int
+    end: int
+    model: str
+    fingerprints: list[Fingerprints]
+
+
+def notices_in(source: Source) -> list[Notice]:
+    """Find the statements on models in a file without a header."""
+    return [
+        Notice(*match.span(), match[1], _lists_in(match[2], match.start(2)))
+        for match in _NOTICE.finditer(source.text)
     ]
 
 
@@ -277,6 +313,9 @@ def header_edits(
     space. TEI P4 has no ``appInfo``, and no such ``change``; neither is written where ``n_names``
     is None.
     """
+    if source.nodes[0].name in PARTS:
+        yield _notice(source, by.model, fingerprints)
+        return
     header = _Header(source, by)
     statements = list(_statements(source, header, fingerprints))
     top = source.nodes[0]
@@ -291,6 +330,18 @@ def header_edits(
     for joined, markup in _joined(header, parts):
         edits += header.put(header.around, joined, markup)
     yield from edits
+
+
+def _notice(source: Source, model: Model, fingerprints: Mapping[str, Sequence[str]]) -> Edit:
+    """Return the edit that states in a file without a header who found the names."""
+    lists = "".join(list_of(own, name) for name, own in fingerprints.items())
+    same = (notice for notice in notices_in(source) if notice.model == model.id)
+    if notice := next(same, None):
+        return Edit(notice.end, notice.end, lists)
+    about = " ".join(filter(None, [model.name, model.version, model.desc, model.sha256[:12]]))
+    at = source.nodes[0].content_start
+    about = about.replace("?", "")
+    return Edit(at, at, f"<?onoma-by {model.id} {about}?>{lists}")
 
 
 def _title_path(header: _Header) -> tuple[str, ...]:
@@ -332,7 +383,8 @@ def _statements(
         ids = (node.attributes.get("xml:id") for node in source.nodes)
         if reviewer not in ids:
             prefix = header.prefix
-            about = f"<{prefix}resp>names reviewed</{prefix}resp><{prefix}name>{escape(reviewer)}"
+            person = escape(_SUFFIX.sub("", reviewer))
+            about = f"<{prefix}resp>names reviewed</{prefix}resp><{prefix}name>{person}"
             inside = f"{about}</{prefix}name>"
             yield header.element("respStmt", inside, ("xml:id", reviewer))
 

@@ -42,7 +42,7 @@ from corpora.tei.starts import (
     with_metadata,
     with_place,
 )
-from corpora.tei.xml import ROOTS, Element, XmlError, parse_xml
+from corpora.tei.xml import PARTS, ROOTS, Element, XmlError, parse_xml
 
 # TEI allows no text directly in these: white space in them is layout of the file.
 _ELEMENT_ONLY = {"choice", "app", "rdggrp", "subst", "list", "table", "row"}
@@ -97,10 +97,18 @@ def read_tei(
 
 
 def read_tree(
-    root: Element, edition: Edition, *, name: str, layout: Callable[[], Layout] = Layout
+    root: Element,
+    edition: Edition,
+    *,
+    name: str,
+    layout: Callable[[], Layout] = Layout,
+    may_be_part: bool = False,
 ) -> list[TeiText]:
-    """Read a parsed file; ``layout`` creates the layout for the text of each document."""
-    if root.name not in ROOTS:
+    """Read a parsed file; ``layout`` creates the layout for the text of each document.
+
+    ``may_be_part``: the root may also be what other files include, such as a ``div``.
+    """
+    if root.name not in ROOTS and not (may_be_part and root.name in PARTS):
         raise XmlError(
             "not_tei",
             f"{name}: is no TEI (the root element is {root.written_name!r}). Leave it out.",

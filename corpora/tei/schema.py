@@ -24,7 +24,7 @@ from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
 from corpora.system.files import home
 from corpora.system.web import check_address, opener
 from corpora.system.writing import appearing, remove_leftovers
-from corpora.tei.xml import XmlError
+from corpora.tei.xml import PARTS, XmlError
 
 if TYPE_CHECKING:
     from lxml.etree import RelaxNG, XMLParser, _Element, _ElementTree
@@ -39,6 +39,10 @@ _UNEXPECTED = re.compile(
 )
 _RNG = "{http://relaxng.org/ns/structure/1.0}"
 _START_TAG = re.compile(rb"<(?:[\w.-]+:)?([A-Za-z][\w.-]*)")
+_HEADER = (
+    "<teiHeader><fileDesc><titleStmt><title/></titleStmt><publicationStmt><p/></publicationStmt>"
+    "<sourceDesc><p/></sourceDesc></fileDesc></teiHeader>"
+)
 _WRITTEN = frozenset(
     {"appInfo", "application", "change", "desc", "encodingDesc", "label", "name", "note"}
     | {"persName", "ptr", "resp", "respStmt", "revisionDesc"}
@@ -153,10 +157,32 @@ def _errors(data: bytes, schema: Path) -> list[tuple[int, str]]:
         tree = etree.fromstring(data, compiled.parser).getroottree()
     except etree.XMLSyntaxError as error:
         raise XmlError("malformed_xml", f"not well-formed XML ({error}).") from error
+    tree = _whole(tree)
     elements = (element.tag for element in tree.iter() if isinstance(element.tag, str))
     relax = compiled.for_elements({tag.rpartition("}")[2] for tag in elements})
     relax.validate(tree)
     return [(entry.line, entry.message) for entry in relax.error_log]
+
+
+def _whole(tree: "_ElementTree") -> "_ElementTree":
+    """Put a part, such as a ``div``, into a text; everything else stays as it is."""
+    from lxml import etree
+
+    root = tree.getroot()
+    namespace, _, name = str(root.tag).rpartition("}")
+    if name not in PARTS:
+        return tree
+    inside = {"text": "{}", "group": "<text>{}</text>"}.get(name, "<text><body>{}</body></text>")
+    if name in {"front", "body", "back"}:
+        inside = "<text>{}</text>"
+    whole = etree.fromstring(
+        f'<TEI xmlns="{namespace[1:]}">{_HEADER}{inside.format("<part/>")}</TEI>'
+    )
+    place = next(each for each in whole.iter() if str(each.tag).rpartition("}")[2] == "part")
+    around = place.getparent()
+    assert around is not None  # noqa: S101 - it is in a text
+    around.replace(place, root)
+    return whole.getroottree()
 
 
 def expect(schema: Path, files: Iterable[Path]) -> None:

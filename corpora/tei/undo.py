@@ -10,8 +10,10 @@ from corpora.tei.provenance import (
     emptied,
     fingerprint_of,
     fingerprints_in,
+    is_id,
     is_statement,
     list_of,
+    notices_in,
     parties,
     place_of_attribute,
     pointer_of,
@@ -104,11 +106,12 @@ class _Undo:
             parent = node.parent.number if node.parent else -1
             if node.name in _APPARATUS or parent in self._in_apparatus:
                 self._in_apparatus.add(node.number)
+        self._notices = notices_in(source)
         self._lists = {
             node.attributes["xml:id"]: fingerprints_in(source, node)
             for node in source.nodes
             if is_statement(node)
-        }
+        } | {notice.model: notice.fingerprints for notice in self._notices}
         self._attributes = {
             model: {print_: one.attribute for one in reversed(lists) for print_ in one.fingerprints}
             for model, lists in self._lists.items()
@@ -138,8 +141,7 @@ class _Undo:
         models, others = parties(node.attributes.get("resp"))
         if node.number not in self._in_apparatus or self._is_name(node) or node.is_expanded:
             return False
-        is_own = bool(models) and (self.resp is None or set(models) == {self.resp})
-        return is_own and set(others) <= {self.reviewer}
+        return bool(models) and self._is_asked_for(models) and not self._strangers(others)
 
     def _is_name(self, node: Node) -> bool:
         """Tell whether an element with our mark is a name, or its ``span``."""
@@ -157,9 +159,9 @@ class _Undo:
             models, others = parties(node.attributes.get("resp"))
             if not models or node.is_expanded or not self._is_name(node):
                 continue
-            if self.resp is not None and set(models) != {self.resp}:
+            if not self._is_asked_for(models):
                 continue
-            if set(others) - {self.reviewer} or node.number in self.keep:
+            if self._strangers(others) or node.number in self.keep:
                 stay[node.number] = ANSWERED
             elif (print_ := self._written(node, models[0])) is None:
                 stay[node.number] = CHANGED
@@ -211,7 +213,7 @@ class _Undo:
         ready = [
             one
             for one in self._records
-            if one.new in names and one.is_as_written() and self._is_asked_for(one.resp)
+            if one.new in names and one.is_as_written() and self._may_go(one.resp)
         ]
         gone = {one.new for one in ready}
         replaced = {n: print_ for n, print_ in self.taken.items() if print_ in gone}
@@ -224,14 +226,20 @@ class _Undo:
     def stale(self) -> Iterator[Kept]:
         """Yield the recorded names that cannot be put back, for somebody changed their text."""
         for one in self._records:
-            if self._is_asked_for(one.resp) and not one.is_as_written():
+            if self._may_go(one.resp) and not one.is_as_written():
                 line = self.source.text.count("\n", 0, one.opening.start()) + 1
                 yield Kept(line, one.tag, " ".join(one.text.split()), CHANGED)
 
-    def _is_asked_for(self, resp: str) -> bool:
+    def _may_go(self, resp: str) -> bool:
         models, others = parties(resp)
-        is_model = self.resp is None or set(models) == {self.resp}
-        return is_model and set(others) <= {self.reviewer}
+        return self._is_asked_for(models) and not self._strangers(others)
+
+    def _is_asked_for(self, models: Iterable[str]) -> bool:
+        return self.resp is None or all(is_id(model, self.resp) for model in models)
+
+    def _strangers(self, pointers: Iterable[str]) -> list[str]:
+        """List the pointers to others than the reviewer."""
+        return [one for one in pointers if not (self.reviewer and is_id(one, self.reviewer))]
 
     def _described(self, node: Node, reason: str, line: int) -> Kept:
         source = self.source
@@ -242,6 +250,12 @@ class _Undo:
         """Yield edits of kept statements that remove the fingerprints of removed names."""
         statements = filter(is_statement, self.source.nodes)
         kept = {n.attributes["xml:id"] for n in statements if not self._goes_whole(n)}
+        for notice in self._notices:
+            is_needed = f"#{notice.model}" in self._still_needed
+            if is_needed or not self._is_asked_for([notice.model]):
+                kept.add(notice.model)
+            else:
+                yield Edit(notice.start, notice.end, "")
         yield from self._delisted(kept, self.taken.values())
 
     def _delisted(self, models: Iterable[str], fingerprints: Iterable[str]) -> Iterator[Edit]:
@@ -332,7 +346,7 @@ class _Undo:
             return False
         if is_statement(node):
             id = node.attributes["xml:id"]
-            return self.resp in {None, id} and f"#{id}" not in self._still_needed
+            return self._is_asked_for([id]) and f"#{id}" not in self._still_needed
         if node.number in self.taken:
             return node.name == "span"
         if not self._is_apparatus_of_ours(node):

@@ -38,7 +38,7 @@ from corpora.tei.source import Node, Source
 from corpora.tei.standoff import Target, may_hold, pointer_to
 from corpora.tei.style import check_labels, reference, template
 from corpora.tei.undo import CHANGED, Kept, take_out_of
-from corpora.tei.xml import XmlError
+from corpora.tei.xml import PARTS, XmlError
 
 Existing = Literal["keep", "only-new", "replace-predicted"]
 Crossing = Literal["split", "standOff"]
@@ -75,6 +75,8 @@ class WriteOptions:
     references: bool = False
     """Whether an existing name without an entity gets the reference of a prediction with the same
     characters and label; otherwise that prediction is skipped."""
+    is_part: bool = False
+    """Whether other files include the file: ids that are written are then unique to it."""
     schema: Path | None = None
     """A RelaxNG schema; names that cause errors which the file did not have before are skipped.
     None: no validation."""
@@ -221,6 +223,8 @@ class TeiFile:
             if undone.data != self.source.data:
                 file = self.read(undone.data, self.edition, name=self.source.name)
         by = Responsibility(model, options.reviewer, options.date)
+        if options.is_part or self.source.nodes[0].name in PARTS:
+            by = by.in_part(self.source)
         writer = _Writer(file, by, options, standing, kept)
         return writer.write(mentions_by_document, corrections)
 

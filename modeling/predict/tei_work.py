@@ -32,6 +32,7 @@ from corpora.tei.decisions import (
     read_decisions,
 )
 from corpora.tei.edition import SUFFIXES, Edition, edition_path, load_edition, shipped_editions
+from corpora.tei.include import which_are_included
 from corpora.tei.prefixes import union
 from corpora.tei.reader import TeiText
 from corpora.tei.schema import expect, fetched_schema
@@ -124,8 +125,14 @@ class TeiWork:
             reviewer=given.reviewer,
             keep_cert=given.keep_cert,
             date=date,
+            is_part=name in self._included,
             schema=self.schema,
         )
+
+    @cached_property
+    def _included(self) -> set[str]:
+        """The files that other files include, in which ids are written that stay unique."""
+        return which_are_included(self.files)
 
     @cached_property
     def schema(self) -> Path | None:

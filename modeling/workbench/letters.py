@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 from corpora.document import Document, Mention
 from corpora.errors import CorpusError
 from corpora.tei.edition import Edition
+from corpora.tei.include import which_are_included
 from corpora.tei.places import Places
 from corpora.tei.provenance import Model
 from corpora.tei.writer import TeiFile
@@ -69,6 +70,8 @@ class Letters:
     def __init__(self, files: Mapping[str, Path], edition: Edition, suggester: Suggester) -> None:
         self.edition, self.suggester = edition, suggester
         self.all = [Letter(n, name, path) for n, (name, path) in enumerate(files.items())]
+        self.included = which_are_included(files)
+        """The names of the files that others include."""
         self._parsed: OrderedDict[int, TeiFile] = OrderedDict()
         self._lock = threading.RLock()
 

@@ -107,7 +107,8 @@ def write(
     """
     items = items or {names.document.id: names.items() for names in letter.names}
     last = max((one.time for _, one in desk.journal.of_file(letter.name)), default="")
-    given = WriteOptions(date=last[:10], schema=schema)
+    is_part = letter.name in desk.letters.included
+    given = WriteOptions(date=last[:10], schema=schema, is_part=is_part)
     written = Written(desk.letters.parsed(letter))
     for (model, reviewer), names, corrections in _by_author(desk, items):
         own = replace(given, reviewer=reviewer)

@@ -638,3 +638,25 @@ def test_what_a_tagger_finds_gets_the_ids_of_a_register_and_the_rest_is_added(
         back = ("--undo", "--output", tmp_path / "back")
         assert predict("--tei", tmp_path / folder / "a.xml", *back) == 0
         assert (tmp_path / "back" / "a.xml").read_text() == there
+
+
+def test_ids_in_files_that_another_includes_stay_unique(tmp_path):
+    head = "<teiHeader><fileDesc><titleStmt><title>A</title></titleStmt></fileDesc></teiHeader>"
+    text = "<text><body><p>an <hi>die Lina</hi> Moser</p></body></text>"
+    for name in ("l1.xml", "l2.xml"):
+        (tmp_path / name).write_text(f"<TEI>{head}{text}</TEI>")
+    include = "http://www.w3.org/2001/XInclude"
+    both = '<xi:include href="l1.xml"/><xi:include href="l2.xml"/>'
+    (tmp_path / "all.xml").write_text(f'<teiCorpus xmlns:xi="{include}">{head}{both}</teiCorpus>')
+    columns = "file document before name after label entity probability accept start end".split()
+    names = [
+        "\t".join([f"l{n}.xml", "", "", "Lina Moser", "", "person", *[""] * 5]) for n in (1, 2)
+    ]
+    (tmp_path / "list.tsv").write_text("\n".join(["\t".join(columns), *names, ""]))
+
+    apply = ("--apply", tmp_path / "list.tsv", "--edition", "tei", "--output", tmp_path / "out")
+    assert predict("--tei", tmp_path / "l1.xml", tmp_path / "l2.xml", *apply) == 0
+
+    written = [(tmp_path / "out" / name).read_text() for name in ("l1.xml", "l2.xml")]
+    ids = [re.findall(r'xml:id="([^"]*)"', each) for each in written]
+    assert len({*ids[0], *ids[1]}) == len(ids[0]) + len(ids[1]) == 6

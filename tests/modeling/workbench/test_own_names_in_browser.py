@@ -5,10 +5,22 @@ import json
 from corpora.tei.undo import undo
 from tests.modeling.workbench.test_day import Editor, lines_of
 
+TEXT = """<p><placeName>Jena</placeName> und <placeName>Jena</placeName>,
+<placeName>Jena</placeName>, <placeName ref="#o2">Leipzig</placeName></p>"""
+
+
+def open_letter(sample, serve, browser):
+    """Open a letter that has names, and no suggestions."""
+    data = f'<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><body>{TEXT}</body></text></TEI>'
+    (sample / "letters" / "00.xml").write_text(data)
+    editor = Editor(browser)
+    editor.open(f"{serve().address}#0")
+    return editor
+
 
 def go_to_own(editor):
-    """Click on a name of the edition; return its id in the page."""
-    name = editor.page.locator(".item.there[data-label='place']").first
+    """Click on a name of the edition that has a link; return its id in the page."""
+    name = editor.page.locator(".item.there.linked").first
     id = name.get_attribute("data-id")
     name.click()
     editor.page.wait_for_selector(f".item.current[data-id='{id}']")
@@ -21,8 +33,7 @@ def save(editor):
 
 
 def test_a_click_shows_the_element_of_a_name_and_keys_correct_it(sample, serve, browser):
-    editor = Editor(browser)
-    editor.open(serve().address)
+    editor = open_letter(sample, serve, browser)
 
     id = go_to_own(editor)
     said = editor.current()
@@ -53,13 +64,7 @@ def test_a_click_shows_the_element_of_a_name_and_keys_correct_it(sample, serve, 
 
 
 def test_a_form_without_a_link_is_linked_wherever_it_stands(sample, serve, browser):
-    towns = "<placeName>Jena</placeName> und " * 3
-    text = f'<p>{towns}<placeName ref="#o2">Leipzig</placeName></p>'
-    (sample / "letters" / "00.xml").write_text(
-        f'<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><body>{text}</body></text></TEI>'
-    )
-    editor = Editor(browser)
-    editor.open(serve().address)
+    editor = open_letter(sample, serve, browser)
 
     editor.press("w")
     editor.page.click(".hits button:has(mark:text-is('Jena'))")
@@ -76,8 +81,7 @@ def test_a_form_without_a_link_is_linked_wherever_it_stands(sample, serve, brows
 
 
 def test_enter_in_a_search_without_a_hit_keeps_the_link(sample, serve, browser):
-    editor = Editor(browser)
-    editor.open(serve().address)
+    editor = open_letter(sample, serve, browser)
     go_to_own(editor)
 
     editor.press("e")
