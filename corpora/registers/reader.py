@@ -212,7 +212,7 @@ def _kind_of_item(element: Element, place: _Place) -> Kind | None:
     return _said_kind(element) or (named[0] if named[0] != "other" else place.kind) or "other"
 
 
-def _name_elements(element: Element, kind: Kind) -> Iterator[Element]:
+def naming_elements(element: Element, kind: Kind) -> Iterator[Element]:
     """Yield the elements that name an entry; names of works and objects may be a level deeper.
 
     A ``country`` beside a ``placeName`` tells where the place is, so it is no name.
@@ -225,12 +225,12 @@ def _name_elements(element: Element, kind: Kind) -> Iterator[Element]:
         if _NAMES.get(child.name) in {kind, "other"}:
             yield child
         elif child.name == "objectidentifier" or (kind == "work" and child.name in _TITLE_PARTS):
-            yield from _name_elements(child, kind)
+            yield from naming_elements(child, kind)
 
 
 def _forms(element: Element, kind: Kind) -> tuple[Form, ...]:
     """Read the names of an entry, the canonical one first, then the forms of their parts."""
-    names = [each for each in _name_elements(element, kind) if _is_name(each)]
+    names = [each for each in naming_elements(element, kind) if _is_name(each)]
     if not names:
         return ()
     # stable: without a canonical name, the first one stays first
