@@ -74,7 +74,7 @@ def next_id(ids: Iterable[str], *, otherwise: str) -> str:
     parts = [match.groups() for id in ids if (match := _NUMBERED.fullmatch(id))]
     usual = Counter(prefix for prefix, _ in parts).most_common(1)
     prefix = usual[0][0] if usual else otherwise
-    numbers = [number for each, number in parts if each == prefix]
+    numbers = [number for start, number in parts if start == prefix]
     width = max((len(number) for number in numbers if number.startswith("0")), default=0)
     return f"{prefix}{max(map(int, numbers), default=0) + 1:0{width}}"
 
@@ -87,16 +87,16 @@ def with_entry(data: bytes, entry: NewEntry, *, name: str) -> bytes:
     """
     source = Source(data, name=name)
     before = read_entries(source.root, data, name=name).entries
-    own = [each for each in before if each.kind == entry.kind and each.id in source.by_id]
-    if not own:
+    like = [other for other in before if other.kind == entry.kind and other.id in source.by_id]
+    if not like:
         raise NoPlaceError(f"{name}: has no entry of the kind {entry.kind}.")
-    beside = _before(own, entry.name)
-    node = source.by_id[(beside or own[0]).id]
+    beside = _before(like, entry.name)
+    node = source.by_id[(beside or like[0]).id]
     markup = _indent(source, node) + _markup(source, node, entry)
     at = node.end if beside else node.start - len(_indent(source, node))
     written = source.splice([Edit(at, at, markup)])
     again = read_entries(Source(written, name=name).root, written, name=name).entries
-    new = {each.id for each in again} - {each.id for each in before}
+    new = {other.id for other in again} - {other.id for other in before}
     if new != {entry.id} or len(again) != len(before) + 1:
         raise CorpusError(f"{name}: the entry {entry.id} would not be read back.")
     return written
@@ -104,11 +104,11 @@ def with_entry(data: bytes, entry: NewEntry, *, name: str) -> bytes:
 
 def _before(entries: Sequence[Entry], name: str) -> Entry | None:
     """Find the entry behind which a new one belongs; None where it is the first."""
-    names = [each.name.casefold() for each in entries]
+    names = [entry.name.casefold() for entry in entries]
     n_ordered = sum(first <= second for first, second in pairwise(names))
     if n_ordered < _SORTED_RATIO * (len(names) - 1):
         return entries[-1]
-    earlier = [each for each in entries if each.name.casefold() <= name.casefold()]
+    earlier = [entry for entry in entries if entry.name.casefold() <= name.casefold()]
     return earlier[-1] if earlier else None
 
 
@@ -123,8 +123,8 @@ def _markup(source: Source, like: Node, entry: NewEntry) -> str:
     same = entry.other_id
     address = (address_of(same) if same else None) or entry.same
     shown = next(iter(naming_elements(like, entry.kind)), None)
-    own = shown.attributes.items() if shown else ()
-    attributes = [(key, value) for key, value in own if key.lower() not in _OF_ONE]
+    pairs = shown.attributes.items() if shown else ()
+    attributes = [(key, value) for key, value in pairs if key.lower() not in _OF_ONE]
     written = prefix + (shown.written_name if shown else name)
     inside = [f"{tag(written, attributes)}{escape(entry.name)}</{written}>"]
     of_entry = [("xml:id", entry.id)]
@@ -141,5 +141,5 @@ def _markup(source: Source, like: Node, entry: NewEntry) -> str:
     space = _indent(source, children[0]) if children else ""  # type: ignore[arg-type]
     end = _indent(source, like) if space else ""
     element = prefix + like.written_name
-    content = "".join(f"{space}{each}" for each in inside)
+    content = "".join(f"{space}{element}" for element in inside)
     return f"{tag(element, of_entry)}{content}{end}</{element}>"

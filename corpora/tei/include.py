@@ -61,7 +61,7 @@ def which_are_included(files: Mapping[str, Path]) -> set[str]:
     """Tell which of some files are included by one of them, or by a file beside or above them."""
     by_path = {path.resolve(): name for name, path in files.items()}
     folders = {folder for path in by_path for folder in (path.parent, path.parent.parent)}
-    found: set[str] = set()
+    names: set[str] = set()
     for path in sorted({*by_path, *(path for folder in folders for path in folder.glob("*.xml"))}):
         with suppress(XmlError, OSError):  # who reads the file will say what is wrong with it
             data = path.read_bytes()
@@ -69,8 +69,8 @@ def which_are_included(files: Mapping[str, Path]) -> set[str]:
                 continue
             for element in parse_xml(data, name=path.name).walk():
                 if element.name == INCLUDE and "\0" not in (href := _href_of(element)):
-                    found.add(by_path.get((path.parent / href).resolve(), ""))
-    return found - {""}
+                    names.add(by_path.get((path.parent / href).resolve(), ""))
+    return names - {""}
 
 
 def included_parts(root: Element, name: str, *, in_text: bool = False) -> Iterator[Part]:

@@ -84,10 +84,10 @@ def compose(
 
     The header gets an application and a change if ``is_whole``.
     """
-    new = [one for one in added if one.target is None and one.node is None and one.old is None]
+    new = [name for name in added if name.target is name.node is name.old is None]
     inline = list(_tagged(source, new, edition=edition, by=by))
-    for each in added:
-        inline += _retagged(source, each, edition=edition, by=by)
+    for name in added:
+        inline += _retagged(source, name, edition=edition, by=by)
     inline.sort(key=lambda one: (one.fragment.start, -one.fragment.end))
     edits: list[Edit] = []
     open_: list[_TaggedFragment] = []
@@ -117,7 +117,7 @@ def compose(
         by,
         prints,
         n_names=len(added) if is_whole else None,
-        is_correction=any(one.old for one in added),
+        is_correction=any(name.old for name in added),
     )
     return sorted([*header, *edits], key=itemgetter(0, 1))
 
@@ -168,25 +168,25 @@ def _tagged(
 
 
 def _retagged(
-    source: Source, one: Added, *, edition: Edition, by: Responsibility
+    source: Source, added: Added, *, edition: Edition, by: Responsibility
 ) -> Iterator[_TaggedFragment]:
     """Yield the fragments of an existing name with the tags that replace its own."""
-    for node, fragment in zip(one.taken, one.fragments, strict=False):
-        name, opening, attributes = retagged(source, node, one, edition=edition, by=by)
+    for node, fragment in zip(added.taken, added.fragments, strict=False):
+        name, opening, attributes = retagged(source, node, added, edition=edition, by=by)
         first, last = map(source.offset_at, fragment[:2])
         print_ = fingerprint(name, attributes, source.stream[first:last])
         closing = f"</{source.prefix(node)}{name}>"
-        yield _TaggedFragment(fragment, one, opening, closing, print_)
+        yield _TaggedFragment(fragment, added, opening, closing, print_)
 
 
 def _records(
     source: Source, added: Sequence[Added], inline: Sequence[_TaggedFragment], *, by: Responsibility
 ) -> Iterator[Edit]:
     """Replace the tags of existing names by records of them."""
-    new = {(id(one.added), one.fragment): one.fingerprint for one in inline}
-    for one in added:
-        for index, node in enumerate(one.taken):
-            print_ = new.get((id(one), one.fragments[index])) if one.fragments else None
+    new = {(id(tags.added), tags.fragment): tags.fingerprint for tags in inline}
+    for name in added:
+        for index, node in enumerate(name.taken):
+            print_ = new.get((id(name), name.fragments[index])) if name.fragments else None
             yield from record(source, node, by.resp, new=print_)
 
 

@@ -52,7 +52,7 @@ def prove(
 
 def _tags_of(added: Sequence[Added]) -> set[tuple[int, int]]:
     """Return the places of the tags of the names that are corrected."""
-    nodes = [node for one in added for node in one.taken]
+    nodes = [node for name in added for node in name.taken]
     opening = {(node.start, node.content_start) for node in nodes}
     return opening | {(node.content_end, node.end) for node in nodes}
 

@@ -334,7 +334,7 @@ def header_edits(
 
 def _notice(source: Source, model: Model, fingerprints: Mapping[str, Sequence[str]]) -> Edit:
     """Return the edit that states in a file without a header who found the names."""
-    lists = "".join(list_of(own, name) for name, own in fingerprints.items())
+    lists = "".join(list_of(prints, name) for name, prints in fingerprints.items())
     same = (notice for notice in notices_in(source) if notice.model == model.id)
     if notice := next(same, None):
         return Edit(notice.end, notice.end, lists)

@@ -74,7 +74,9 @@ def records_in(source: Source, going: Collection[int] = ()) -> Iterator[Recorded
             open_.append(match)
             continue
         same = [
-            number for number, one in enumerate(open_) if one.groups()[:3] == match.groups()[:3]
+            number
+            for number, before in enumerate(open_)
+            if before.groups()[:3] == match.groups()[:3]
         ]
         if not same:
             continue

@@ -17,13 +17,13 @@ _Attributes = dict[str, str]
 
 
 def retagged(
-    source: Source, node: Node, one: "Added", *, edition: Edition, by: Responsibility
+    source: Source, node: Node, added: "Added", *, edition: Edition, by: Responsibility
 ) -> tuple[str, str, list[tuple[str, str]]]:
     """Write the start tag that replaces that of an existing name.
 
     Returns the name of the element, the tag, and its attributes as they are read.
     """
-    old, new = one.old, one.mention
+    old, new = added.old, added.mention
     assert old is not None  # noqa: S101 - the caller corrects a name
     name, changes = node.written_name, dict[str, str | None]()
     if new.label != old.label:
@@ -33,7 +33,7 @@ def retagged(
         name = element.written_name
     if new.entity != old.entity:
         changes |= dict.fromkeys(name for name in edition.entity if name in node.attributes)
-        changes |= dict([one.reference] if one.reference else [])
+        changes |= dict([added.reference] if added.reference else [])
     changes["resp"] = by.resp  # who was responsible before is in the record
     attributes = {key: changes.get(key, value) for key, value in node.attributes.items()} | changes
     read = [(key, value) for key, value in attributes.items() if value]
@@ -44,9 +44,9 @@ def _of_label(node: Node, label: str | None, edition: Edition) -> _Attributes:
     """Return the attributes that give an element its label."""
     templates = filter(None, map(template_of, edition.labels.get(label or "", ())))
     fitting = (
-        each.attributes
-        for each in templates
-        if each.name == node.name and each.attributes.items() <= node.attributes.items()
+        template.attributes
+        for template in templates
+        if template.name == node.name and template.attributes.items() <= node.attributes.items()
     )
     return max(fitting, key=len, default={})
 

@@ -398,10 +398,10 @@ def _write(
     written = file.write(suggested, model=model, options=options, standing=standing)
     missed = _mentions(one for one in accepted if not one.suggestion)
     corrections: dict[str, list[Correction]] = {}
-    for one in placed:
-        if one.existing is not None:
-            new = one.mention if one.candidate.is_accepted else None
-            corrections.setdefault(one.document, []).append(Correction(one.existing, new))
+    for line in placed:
+        if line.existing is not None:
+            new = line.mention if line.candidate.is_accepted else None
+            corrections.setdefault(line.document, []).append(Correction(line.existing, new))
     if not missed and not corrections:
         return written
     return written.add(missed, model=REVIEW, options=options, corrections=corrections)

@@ -178,7 +178,7 @@ def _whole(tree: "_ElementTree") -> "_ElementTree":
     whole = etree.fromstring(
         f'<TEI xmlns="{namespace[1:]}">{_HEADER}{inside.format("<part/>")}</TEI>'
     )
-    place = next(each for each in whole.iter() if str(each.tag).rpartition("}")[2] == "part")
+    place = next(node for node in whole.iter() if str(node.tag).rpartition("}")[2] == "part")
     around = place.getparent()
     assert around is not None  # noqa: S101 - it is in a text
     around.replace(place, root)

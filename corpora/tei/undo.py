@@ -133,8 +133,8 @@ class _Undo:
             if node.number not in self.taken and not self._is_apparatus_of_ours(node)
             for pointer in node.attributes.get("resp", "").split()
         }
-        for one in self._records:
-            self._still_needed.update(_POINTERS.findall(f"{one.resp} {one.tag}"))
+        for record in self._records:
+            self._still_needed.update(_POINTERS.findall(f"{record.resp} {record.tag}"))
 
     def _is_apparatus_of_ours(self, node: Node) -> bool:
         """Tell whether an element of the header, or around names in ``standOff``, is only ours."""
@@ -211,24 +211,24 @@ class _Undo:
         """
         names = {*self.taken.values(), "-"}
         ready = [
-            one
-            for one in self._records
-            if one.new in names and one.is_as_written() and self._may_go(one.resp)
+            record
+            for record in self._records
+            if record.new in names and record.is_as_written() and self._may_go(record.resp)
         ]
-        gone = {one.new for one in ready}
+        gone = {record.new for record in ready}
         replaced = {n: print_ for n, print_ in self.taken.items() if print_ in gone}
-        for one in ready:
-            yield from one.edits()
+        for record in ready:
+            yield from record.edits()
         for number in replaced:
             yield from self._untagged(self.source.nodes[number])
         yield from self._delisted(self._lists, replaced.values())
 
     def stale(self) -> Iterator[Kept]:
         """Yield the recorded names that cannot be put back, for somebody changed their text."""
-        for one in self._records:
-            if self._may_go(one.resp) and not one.is_as_written():
-                line = self.source.text.count("\n", 0, one.opening.start()) + 1
-                yield Kept(line, one.tag, " ".join(one.text.split()), CHANGED)
+        for record in self._records:
+            if self._may_go(record.resp) and not record.is_as_written():
+                line = self.source.text.count("\n", 0, record.opening.start()) + 1
+                yield Kept(line, record.tag, " ".join(record.text.split()), CHANGED)
 
     def _may_go(self, resp: str) -> bool:
         models, others = parties(resp)
@@ -239,7 +239,7 @@ class _Undo:
 
     def _strangers(self, pointers: Iterable[str]) -> list[str]:
         """List the pointers to others than the reviewer."""
-        return [one for one in pointers if not (self.reviewer and is_id(one, self.reviewer))]
+        return [to for to in pointers if not (self.reviewer and is_id(to, self.reviewer))]
 
     def _described(self, node: Node, reason: str, line: int) -> Kept:
         source = self.source

@@ -212,7 +212,9 @@ class TeiFile:
         replaced. Raises ``UsageError`` for a label without an element, and ``UnprovenError`` if
         nothing can be added to the file that could be removed again.
         """
-        corrected = [[each.new for each in some if each.new] for some in corrections.values()]
+        corrected = [
+            [change.new for change in changes if change.new] for changes in corrections.values()
+        ]
         for mentions in (*mentions_by_document.values(), *corrected):
             check_labels(mentions, self.edition)
         file, kept = self, tuple[Kept, ...]()
@@ -253,17 +255,17 @@ class TeiFile:
         nodes = self.nodes_of(correction.old)
         fragmenter = Fragmenter(self.source, places, self.edition, without=nodes)
         words = [Span(*match.span()) for match in re.finditer(r"\w+", document.text)]
-        starts = [each.start for each in words if abs(each.start - new.start) < _NEAR]
-        ends = [each.end for each in words if abs(each.end - new.end) < _NEAR]
+        starts = [word.start for word in words if abs(word.start - new.start) < _NEAR]
+        ends = [word.end for word in words if abs(word.end - new.end) < _NEAR]
         spans = [Span(start, end) for start in starts for end in ends if start < end]
         spans.sort(key=lambda span: abs(span.start - new.start) + abs(span.end - new.end))
-        longer = (each for each in spans if each.start <= new.start and new.end <= each.end)
-        shorter = (each for each in spans if new.start <= each.start and each.end <= new.end)
-        found = (
-            next((each for each in some if fragmenter.is_one(each, document.text)), None)
-            for some in (longer, shorter)
+        longer = (s for s in spans if s.start <= new.start and new.end <= s.end)
+        shorter = (s for s in spans if new.start <= s.start and s.end <= new.end)
+        nearest = (
+            next((span for span in spans if fragmenter.is_one(span, document.text)), None)
+            for spans in (longer, shorter)
         )
-        return [each for each in found if each is not None]
+        return [span for span in nearest if span is not None]
 
     def nodes_of(self, mention: Mention) -> list[Node]:
         """Return the elements of an existing name."""
@@ -422,14 +424,14 @@ class _Writer:
         if reason:
             self._skip(document, new or old, reason)
         else:
-            found = reference(new, self.file.edition) if new else None
+            link = reference(new, self.file.edition) if new else None
             only_links = new and old.entity is None and new.key[:3] == old.key[:3]
-            has = {"resp", "cert", found[0]} & nodes[0].attributes.keys() if found else {""}
+            has = {"resp", "cert", link[0]} & nodes[0].attributes.keys() if link else {""}
             if new and only_links and len(nodes) == 1 and not has:
-                yield Added(document, new, (), found, node=nodes[0])
+                yield Added(document, new, (), link, node=nodes[0])
             else:
                 parts = tuple(fragments)
-                yield Added(document, new or old, parts, found, old=old, taken=tuple(nodes))
+                yield Added(document, new or old, parts, link, old=old, taken=tuple(nodes))
 
     def _obstacle(self, nodes: Sequence[Node], old: Mention, new: Mention | None) -> str:
         """Return the reason why the elements of a name cannot be replaced, or an empty string."""

@@ -135,9 +135,9 @@ def with_decided(
                 wanted[reviewer][document.id].append(mention)
     made = Written(file)
     for reviewer in sorted({*wanted, *corrections}):
-        own = replace(options, reviewer=reviewer)
+        by = replace(options, reviewer=reviewer)
         names, corrected = wanted[reviewer], corrections[reviewer]
-        made = made.add(names, model=REVIEW, options=own, corrections=corrected)
+        made = made.add(names, model=REVIEW, options=by, corrections=corrected)
     return made
 
 

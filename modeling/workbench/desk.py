@@ -324,11 +324,11 @@ class Desk:
         if not written.skipped:
             return
         reason = written.skipped[0].reason
-        said = f"That cannot be written in place: {reason}."
+        message = f"That cannot be written in place: {reason}."
         if reason == ACROSS and (can := file.possible(document, corrections[document.id][0])):
             forms = " or ".join(f"“{document.text[span.start : span.end]}”" for span in can)
-            said += f" What can: {forms}."
-        raise RefusedError(said)
+            message += f" What can: {forms}."
+        raise RefusedError(message)
 
     def correction(self, item: Item) -> Correction:
         """Return the correction of a name of the edition that a person decided on."""
@@ -342,7 +342,9 @@ class Desk:
             return mention
         if self._habits is None:
             self._habits = Habits(self.edition, given=self._style)
-            self._habits.learn(d for each in self.letters.all for d in self.look(each).documents)
+            self._habits.learn(
+                d for letter in self.letters.all for d in self.look(letter).documents
+            )
         return self._habits.refer_to_same(mention)
 
     def undo(self) -> Decided:

@@ -161,12 +161,13 @@ class DocumentNames:
         found = [item for item in self._by_place.get(_place(span), {}).values() if not item.is_own]
         return max(found, key=lambda item: item.status != "open", default=None)
 
-    def _own(self, said: DecidedName, span: Span) -> Item | None:
+    def _own(self, name: DecidedName, span: Span) -> Item | None:
         """Find the edition's name that a decision is on."""
-        key = *_place(span), said.label, said.entity
+        key = *_place(span), name.label, name.entity
         items = self._by_place.get(_place(span), {}).values()
-        own = (item for item in items if item.is_own and item.suggestion)
-        return next((item for item in own if item.suggestion and item.suggestion.key == key), None)
+        return next(
+            (i for i in items if i.is_own and i.suggestion and i.suggestion.key == key), None
+        )
 
     def _put(self, item: Item) -> None:
         self._take(item.id)
@@ -216,7 +217,7 @@ class DocumentNames:
         if item.suggestion is None and not is_inside:
             raise RefusedError("A name stands in one paragraph.")
         gone = {instead_of.suggestion} if instead_of else set()
-        gone |= {own.suggestion for own in self._items.values() if _is_changed_own(own)}
+        gone |= {name.suggestion for name in self._items.values() if _is_changed_own(name)}
         if (other := _is_in_the_way(self._there, item)) and other not in gone:
             form = text[other.start : other.end]
             raise RefusedError(f"The edition has a name there: {form}.")

@@ -91,8 +91,8 @@ def _days(desk: Desk) -> Iterator[Day]:
     days: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     last = {}
     for entry in desk.journal.entries:
-        said = entry.was or entry.name
-        last[entry.file, entry.document, said.start, said.end, entry.there] = entry
+        name = entry.was or entry.name
+        last[entry.file, entry.document, name.start, name.end, entry.there] = entry
     for entry in last.values():
         if entry.verdict != "withdrawn":
             days[entry.time[:10], entry.reviewer][entry.verdict] += 1
@@ -123,9 +123,9 @@ def unlinked(desk: Desk) -> Unlinked:
         rows: list[UnlinkedRow] = []
         for key in ranked:
             form, label = key
-            found = desk.register.find(form, label=label)[:3] if desk.register else []
-            names_ = [each["name"] for each in found]
+            entries = desk.register.find(form, label=label)[:3] if desk.register else []
+            candidates = [entry["name"] for entry in entries]
             rows.append(
-                {"label": label, "times": times[key], "first": first[key], "candidates": names_}
+                {"label": label, "times": times[key], "first": first[key], "candidates": candidates}
             )
         return {"rows": rows, "more": len(times) - len(rows), "unread": desk.n_unread}

@@ -111,8 +111,8 @@ def write(
     given = WriteOptions(date=last[:10], schema=schema, is_part=is_part)
     written = Written(desk.letters.parsed(letter))
     for (model, reviewer), names, corrections in _by_author(desk, items):
-        own = replace(given, reviewer=reviewer)
-        written = written.add(names, model=model, options=own, corrections=corrections)
+        by = replace(given, reviewer=reviewer)
+        written = written.add(names, model=model, options=by, corrections=corrections)
     return written
 
 

@@ -31,7 +31,9 @@ def test_the_next_id_has_the_style_of_the_register(ids, expected):
 
 
 def test_an_entry_goes_to_its_place_in_the_alphabet_as_those_beside_it_are_written():
-    entry = NewEntry(id="P.011", kind="person", name="Moser, Lina", note="Tante", same="gnd:118540238")
+    entry = NewEntry(
+        id="P.011", kind="person", name="Moser, Lina", note="Tante", same="gnd:118540238"
+    )
 
     written = with_entry(REGISTER, entry, name="r.xml")
 
