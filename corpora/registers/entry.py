@@ -150,7 +150,7 @@ def from_json(row: JsonObject) -> Entry:
         raise InvalidEntryError(f"no entry of a register ({error})") from error
 
 
-_LABELS = {
+_LABELS: dict[Kind, set[str]] = {
     "person": {"person", "persons", "per", "pers", "psn", "persname"},
     "place": {"place", "places", "loc", "location", "gpe", "lieu", "plc", "placename"},
     "organization": {
@@ -162,7 +162,7 @@ _LABELS = {
 }
 
 
-def kind_of_label(label: str | None) -> str | None:
+def kind_of_label(label: str | None) -> Kind | None:
     """Return the kind of entry that a label names; None if any kind, or none (``date``)."""
     plain = "".join(filter(str.isalnum, (label or "").lower()))
     return next((kind for kind, labels in _LABELS.items() if plain in labels), None)

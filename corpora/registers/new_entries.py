@@ -138,7 +138,7 @@ def _markup(source: Source, like: Node, entry: NewEntry) -> str:
     if entry.note:
         inside.append(f"<{prefix}note>{escape(entry.note)}</{prefix}note>")
     children = like.elements()
-    space = _indent(source, children[0]) if children else ""  # type: ignore[arg-type]
+    space = _indent(source, children[0]) if children else ""
     end = _indent(source, like) if space else ""
     element = prefix + like.written_name
     content = "".join(f"{space}{element}" for element in inside)

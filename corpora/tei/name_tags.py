@@ -84,7 +84,7 @@ def compose(
 
     The header gets an application and a change if ``is_whole``.
     """
-    new = [name for name in added if name.target is name.node is name.old is None]
+    new = [name for name in added if not (name.target or name.node or name.old)]
     inline = list(_tagged(source, new, edition=edition, by=by))
     for name in added:
         inline += _retagged(source, name, edition=edition, by=by)

@@ -13,9 +13,13 @@ from uuid import uuid4
 
 from corpora.document import Mention
 from corpora.errors import CorpusError
+from corpora.registers.entry import kind_of_label
+from corpora.registers.new_entries import NewEntry, next_id
 from corpora.registers.references import Habits, Style
+from corpora.registers.register import make_register
 from corpora.system.parsing import parse_json
 from corpora.system.writing import remove_leftovers, write_json
+from corpora.tei.decisions import SUFFIX as JOURNAL
 from corpora.tei.decisions import now
 from corpora.tei.edition import Edition
 from corpora.tei.provenance import Model
@@ -26,6 +30,7 @@ from modeling.workbench.candidates import Source, about
 from modeling.workbench.entries import Entries
 from modeling.workbench.journal import Action, Journal
 from modeling.workbench.letters import FileTexts, Letter, Letters, Suggester
+from modeling.workbench.made_entries import SUFFIX, MadeEntries, MadeEntry
 from modeling.workbench.messages import (
     Candidate,
     Decided,
@@ -74,13 +79,17 @@ class Desk:
         sources: Sequence[Source] = (),
         schema: Path | None = None,
         style: Style | None = None,
+        registers: Mapping[str, Path] | None = None,
     ) -> None:
         self.letters, self.journal = letters, journal
-        self.reviewer, self.output, self.register = reviewer, output, register
+        self.reviewer, self.output = reviewer, output
+        self.register = register or Entries(make_register([]), space=letters.edition.name)
         self.schema = schema
         """The schema that saved files are validated with; None: they are not."""
-        self.sources: Sequence[Source] = (*([register] if register else []), *sources)
+        self.sources: Sequence[Source] = (self.register, *sources)
         self._style = style
+        made_path = journal.path.with_name(journal.path.name.removesuffix(JOURNAL) + SUFFIX)
+        self.made_entries = MadeEntries(made_path, registers or {})
         self._habits: Habits | None = None
         self.labels = tuple(_writable(letters.edition))
         self.models = Models(output / ".workbench" / "models.json")
@@ -143,9 +152,15 @@ class Desk:
     def refresh(self) -> None:
         """Read and replay the decisions that other programs have made."""
         first = len(self.journal.entries)
+        self._know_entries()
         if self.journal.refresh():
             for letter in self.letters.all:
                 self._replay(letter, first=first)
+
+    def _know_entries(self) -> None:
+        """Offer the entries that people made, and that hold, as candidates."""
+        if self.made_entries.all:
+            self.register.new = {entry.id: entry.as_entry() for entry in self.new_entries()}
 
     @property
     def n_unread(self) -> int:
@@ -257,6 +272,7 @@ class Desk:
             for letter, names, change in made
         ]
         indexes = self.journal.append(decisions)
+        self._know_entries()
         for index, (_, names, change) in zip(indexes, made, strict=True):
             names.change(index, change)
         letter, names, change = made[-1]
@@ -346,6 +362,32 @@ class Desk:
                 d for letter in self.letters.all for d in self.look(letter).documents
             )
         return self._habits.refer_to_same(mention)
+
+    def make_entry(self, asked: Mapping[str, object]) -> Decided:
+        """Make an entry with the next free id, and link a name to it: one action.
+
+        ``asked`` is a change as for ``decide``, with ``name``, ``note`` and ``same`` of the entry.
+        """
+        with self.lock:
+            self.refresh()
+            label = str(asked.get("label"))
+            kind = kind_of_label(label) or "other"
+            entries = [*self.register.register.entries.values()]
+            entries += [made.entry.as_entry() for made in self.made_entries.all]
+            taken = {entry.id for entry in entries}
+            id = next_id((e.id for e in entries if e.kind == kind), otherwise=label)
+            while id in taken:
+                id += "a"
+            fields = {key: str(asked.get(key) or "") for key in ("name", "note", "same")}
+            entry = NewEntry(id=id, kind=kind, **fields)
+            wanted = self._wanted({**asked, "entity": f"{self.edition.name}:{id}"})
+            action = uuid4().hex[:12]
+            self.made_entries.append(MadeEntry(entry, action, self.reviewer, now()))
+            return self._do([wanted], action)
+
+    def new_entries(self) -> list[NewEntry]:
+        """List the entries that people made and did not take back."""
+        return self.made_entries.holding({action.id for action in self.journal.undoable})
 
     def undo(self) -> Decided:
         """Undo the last action; raises ``RefusedError`` where there is none."""

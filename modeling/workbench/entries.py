@@ -18,10 +18,13 @@ class Entries:
 
     def __init__(self, register: Register, *, space: str) -> None:
         self.register, self.space, self.name = register, space, "register"
-        self._forms = [
-            (entry, [(form.text.casefold(), _WEIGHTS.get(form.kind, 0.0)) for form in entry.forms])
-            for entry in register.entries.values()
-        ]
+        self.new: dict[str, Entry] = {}
+        """The entries that people made, by id."""
+        self._known = list(map(_with_forms, register.entries.values()))
+
+    @property
+    def _forms(self) -> list[tuple[Entry, list[tuple[str, float]]]]:
+        return [*self._known, *map(_with_forms, self.new.values())]
 
     def find(self, words: str, *, label: str) -> list[Candidate]:
         """List entries whose forms have these words, or begin with them, the best first."""
@@ -49,7 +52,8 @@ class Entries:
 
     def about(self, entity: str) -> Candidate | None:
         """Find the entry of an entity; None where there is none."""
-        entry = self.register.find(entity.removeprefix(f"{self.space}:")) if entity else None
+        id = entity.removeprefix(f"{self.space}:")
+        entry = self.new.get(id) or (self.register.find(id) if entity else None)
         return self._show(entry) if entry else None
 
     def _show(self, entry: Entry) -> Candidate:
@@ -59,6 +63,11 @@ class Entries:
             "name": entry.name,
             "about": " · ".join(part for part in about if part),
         }
+
+
+def _with_forms(entry: Entry) -> tuple[Entry, list[tuple[str, float]]]:
+    forms = [(form.text.casefold(), _WEIGHTS.get(form.kind, 0.0)) for form in entry.forms]
+    return entry, forms
 
 
 def _fit(wanted: str, entry: Entry, forms: list[tuple[str, float]]) -> float:

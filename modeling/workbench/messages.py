@@ -300,6 +300,8 @@ class Saved(TypedDict):
     same: int
     skipped: list[SkippedName]
     refused: list[RefusedLetter]
+    registers: list[str]
+    """The names of the registers that were written with new entries."""
 
 
 Percent = list[float | None]

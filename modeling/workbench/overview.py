@@ -123,7 +123,7 @@ def unlinked(desk: Desk) -> Unlinked:
         rows: list[UnlinkedRow] = []
         for key in ranked:
             form, label = key
-            entries = desk.register.find(form, label=label)[:3] if desk.register else []
+            entries = desk.register.find(form, label=label)[:3]
             candidates = [entry["name"] for entry in entries]
             rows.append(
                 {"label": label, "times": times[key], "first": first[key], "candidates": candidates}

@@ -55,7 +55,7 @@ def save(desk: Desk) -> Saved:
     """Write all letters that have decisions, each with the writer's proof; report on each."""
     with desk.lock:
         desk.refresh()
-        report: Saved = {"written": [], "same": 0, "skipped": [], "refused": []}
+        report: Saved = {"written": [], "same": 0, "skipped": [], "refused": [], "registers": []}
         decided = [one for one in desk.letters.all if any(desk.journal.of_file(one.name))]
         if desk.schema:
             expect(desk.schema, [one.path for one in decided if one.path.is_file()])
@@ -64,8 +64,21 @@ def save(desk: Desk) -> Saved:
             try:
                 _save(desk, desk.look(letter), report)
             except (CorpusError, OSError) as error:
-                report["refused"].append({"n": letter.number, "why": _say(error, letter)})
+                why = _say(error, letter.name)
+                report["refused"].append({"n": letter.number, "why": why})
+        if desk.made_entries.all:
+            _save_registers(desk, report)
         return report
+
+
+def _save_registers(desk: Desk, report: Saved) -> None:
+    """Write the registers with the new entries, in a folder of their own."""
+    for name, data in desk.made_entries.files(desk.new_entries()):
+        try:
+            if _put(desk, f"register/{name}", data):
+                report["registers"].append(name)
+        except (CorpusError, OSError) as error:
+            report["refused"].append({"n": -1, "why": _say(error, name)})
 
 
 def _save(desk: Desk, letter: Letter, report: Saved) -> None:
@@ -75,21 +88,32 @@ def _save(desk: Desk, letter: Letter, report: Saved) -> None:
     path = desk.output / letter.name
     if path.exists() and path.samefile(letter.path):
         raise CorpusError(f"{path}: is the letter itself, and is not overwritten.")
-    before = path.read_bytes() if path.exists() else None
-    if before == written.data:
+    if not _put(desk, letter.name, written.data):
         report["same"] += 1
         return
-    if before is not None and _hash(before) not in _saved(desk, letter.name):
+    report["written"].append({"n": letter.number, "names": written.written})
+    for one in written.skipped:
+        report["skipped"].append({"n": letter.number, "form": one.text, "why": one.reason})
+
+
+def _put(desk: Desk, name: str, data: bytes) -> bool:
+    """Write a file into the output, unless it is so; tell whether it was written.
+
+    Raises ``CorpusError`` if somebody has worked on the file since it was saved.
+    """
+    path = desk.output / name
+    before = path.read_bytes() if path.exists() else None
+    if before == data:
+        return False
+    if before is not None and _hash(before) not in _saved(desk, name):
         raise CorpusError(
             f"{path}: is not as it was saved: somebody has worked on it. It stays: move it "
             "away, and save again."
         )
-    _note_saved(desk, letter.name, _hash(written.data))
-    write_whole(path, written.data, is_durable=True)
+    _note_saved(desk, name, _hash(data))
+    write_whole(path, data, is_durable=True)
     sync_folder(path.parent)
-    report["written"].append({"n": letter.number, "names": written.written})
-    for one in written.skipped:
-        report["skipped"].append({"n": letter.number, "form": one.text, "why": one.reason})
+    return True
 
 
 def write(
@@ -171,9 +195,9 @@ def _number_of_text(source: Source) -> int:
     return next((n.number for n in source.nodes if n.name == "text"), 0)
 
 
-def _say(error: Exception, letter: Letter) -> str:
+def _say(error: Exception, name: str) -> str:
     if isinstance(error, OSError):
-        return f"{letter.name}: could not be written ({error.strerror}). What was there stays."
+        return f"{name}: could not be written ({error.strerror}). What was there stays."
     return str(error)
 
 

@@ -105,6 +105,7 @@ def application(desk: Desk, learner: "Learner | None" = None) -> Starlette:
             _read("/api/overview", lambda _: overview(desk)),
             _read("/api/unlinked", lambda _: unlinked(desk)),
             _write("/api/decide", lambda body: desk.decide(_list(body))),
+            _write("/api/entry", lambda body: desk.make_entry(_list([body])[0])),
             _write("/api/undo", lambda _: desk.undo()),
             _write("/api/redo", lambda _: desk.redo()),
             _write("/api/save", lambda _: saving.save(desk)),

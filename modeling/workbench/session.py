@@ -62,6 +62,9 @@ def make_desk(options: "Options") -> Desk:
         output=output,
         schema=options.schema or fetched_schema(),
         register=entries,
+        registers=find_inputs(options.register, suffix=SUFFIXES, option="register")
+        if options.register
+        else {},
         style=parse_style(options.reference, edition) if options.reference else None,
         sources=(
             *map(Vocabulary, options.entities),

@@ -67,7 +67,7 @@ def _data(desk: Desk, *, list_name: str) -> Mapping[str, object]:
         "list": list_name,
         "listing": {**desk.listing(), "letters": []},
         "letters": letters,
-        "entries": desk.register.all() if desk.register else [],
+        "entries": desk.register.all(),
         "writing": _writing(desk),
     }
 
@@ -87,7 +87,7 @@ def _writing(desk: Desk) -> Mapping[str, object]:
     responsible for names, and the elements that may not hold a name.
     """
     edition, content = desk.edition, content_rules()
-    entities = {entry["entity"] for entry in desk.register.all()} if desk.register else set()
+    entities = {entry["entity"] for entry in desk.register.all()}
     for letter in desk.letters.all:
         entities |= {item.entity for names in letter.names for item in names.items()}
     mentions = (Mention(0, 1, entity=entity) for entity in sorted(entities) if entity)

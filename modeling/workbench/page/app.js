@@ -456,6 +456,21 @@ class App {
     return this.change({ status: "accepted", entity }).then(() => worklist && this.item() && (entity ? othersDialog(this, this.item()) : this.showWorklist()));
   }
 
+  // Make an entry of the register, and link the current name to it.
+  makeEntry(values) {
+    this.linking = false;
+    this.busy = this.busy.then(() => this.attempt(() => this.backend.entry({ ...this.asking(this.item(), { status: "accepted" }), ...values })));
+    return this.busy.then((answer) => {
+      if (!answer) return;
+      this.apply(answer);
+      this.current = { d: answer.document, id: answer.item };
+      const { entity } = this.item();
+      this.entries.set(entity, { entity, name: values.name, about: values.note });
+      this.showCurrent({ scroll: false });
+      this.say(nameOf(this.item(), this.formOf(this.item())));
+    });
+  }
+
   remark(remark) {
     this.linking = false;
     return this.change((item) => ({ status: item.status === "rejected" ? "rejected" : "accepted", remark }));
@@ -643,7 +658,7 @@ class App {
     if (report.exported) return this.say(word("exported", report.exported));
     if (!report.written.length && !report.same && !report.refused.length) return this.say(word("savedNothing"));
     if (report.refused.length || report.skipped.length) return savedDialog(report, (n) => this.row(n).title);
-    this.say([report.written.length ? word("saved", report.written.length) : "", report.same ? word("savedSame", report.same) : ""].filter(Boolean).join(" · "));
+    this.say([report.written.length ? word("saved", report.written.length) : "", report.same ? word("savedSame", report.same) : "", report.registers?.join(", ")].filter(Boolean).join(" · "));
   }
 
   // Close the list of letters, which covers the page in narrow windows.

@@ -39,6 +39,7 @@ export function connect() {
     overview: () => ask("api/overview"),
     unlinked: () => ask("api/unlinked"),
     decide: (list) => ask("api/decide", list),
+    entry: (body) => ask("api/entry", body),
     undo: () => ask("api/undo", null),
     redo: () => ask("api/redo", null),
     save: () => ask("api/save", null),

@@ -4,12 +4,14 @@ import { make, key } from "./elements.js";
 import { word, currentLanguage } from "./words.js";
 import { percent } from "./reading.js";
 
+const NEW = "new entry"; // in place of an entity
+
 export function showInspector(app) {
   const panel = document.getElementById("inspector");
   if (!app.letter) return panel.replaceChildren();
   const item = app.item();
   const body = app.linking ? [] : [app.selected() ? selection(app) : item ? about(app, item) : summary(app)];
-  if (app.linking && item) body.push(heading(app, item), app.linking === "remark" ? remarkPanel(app, item) : linkPanel(app, item));
+  if (app.linking && item) body.push(heading(app, item), { remark: remarkPanel, entry: entryForm }[app.linking]?.(app, item) || linkPanel(app, item));
   panel.replaceChildren(...body.flat());
   if (app.markup) panel.append(markupPanel(app.markup));
 }
@@ -107,6 +109,28 @@ function insertions(before, after) {
   return made;
 }
 
+// The form of a new entry, with the candidates of the services for its id elsewhere.
+function entryForm(app, item) {
+  const field = (name, value = "") => make("input", { class: "field", id: `entry-${name}`, value, "aria-label": word(name), placeholder: word(name) });
+  const fields = { name: field("name", app.words || app.formOf(item)), note: field("note"), same: field("same") };
+  const offers = make("ul", { class: "options" });
+  const form = make("div", {}, make("h3", {}, word("newEntry", item.label)), Object.values(fields), offers, make("button", { class: "strong", id: "make-entry", onclick: () => send() }, word("makeEntry")));
+  const send = () => app.makeEntry(Object.fromEntries(Object.entries(fields).map(([name, input]) => [name, input.value.trim()])));
+  form.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && event.target.tagName === "INPUT") send();
+    else if (event.key === "Escape") app.stopLinking();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  app.listing.sources.slice(1).forEach(async (source, at) => {
+    const found = await app.attempt(() => app.backend.entries(fields.name.value, "", item.label, at + 1));
+    for (const entry of found?.entries || []) offers.append(make("li", {}, make("button", { onclick: () => { fields.same.value = entry.entity; } }, `${entry.name} · ${entry.entity}`, make("span", { class: "more" }, entry.about))));
+  });
+  queueMicrotask(() => fields.name.focus());
+  return form;
+}
+
 function remarkPanel(app, item) {
   const input = make("input", { class: "field", id: "remark-input", value: item.remark || "", "aria-label": word("remark") });
   input.addEventListener("keydown", (event) => {
@@ -132,14 +156,19 @@ function linkPanel(app, item) {
     child?.scrollIntoView({ block: "nearest" });
   };
   const { sources } = app.listing;
+  const take = (option) => {
+    if (option.entity !== NEW) return app.link(option.entity);
+    app.words = input.value.trim();
+    app.startLinking("entry");
+  };
   const show = () => {
     const before = options[chosen]?.entity;
     options = [...groups.flat(), ...own].filter((option, at, all) => all.findIndex((other) => other.entity === option.entity) === at);
-    list.replaceChildren(...options.map((option, number) => make("li", { role: "option", id: `option-${number}`, "aria-selected": "false", onclick: () => app.link(option.entity) }, make("span", { class: "entry-name" }, option.name), sources.length > 1 && option.source && make("span", { class: "soft" }, ` ${option.source}`), make("span", { class: "more" }, option.about || option.entity), option.example && make("span", { class: "more" }, `${word("example")} „${option.example}“`))));
-    const said = waiting ? word("asked") : word(sources.length ? "noCandidates" : "noRegister");
+    list.replaceChildren(...options.map((option, number) => make("li", { role: "option", id: `option-${number}`, "aria-selected": "false", onclick: () => take(option) }, make("span", { class: "entry-name" }, option.name), sources.length > 1 && option.source && make("span", { class: "soft" }, ` ${option.source}`), make("span", { class: "more" }, option.about || option.entity), option.example && make("span", { class: "more" }, `${word("example")} „${option.example}“`))));
+    const said = waiting ? word("asked") : word("noCandidates");
     if (!groups.flat().length) list.append(make("li", { role: "option", "aria-selected": "false", "aria-disabled": "true", class: "soft" }, said));
     for (const error of errors) list.append(make("li", { role: "option", "aria-selected": "false", "aria-disabled": "true", class: "alarm" }, error));
-    choose(hasChosen ? Math.max(0, options.findIndex((option) => option.entity === before)) : options[0]?.entity ? 0 : -1); // no link is never chosen by itself
+    choose(hasChosen ? Math.max(0, options.findIndex((option) => option.entity === before)) : options[0]?.entity && options[0].entity !== NEW ? 0 : -1); // neither a new entry nor no link is chosen by itself
   };
   const look = async () => {
     const number = ++asked;
@@ -150,6 +179,7 @@ function linkPanel(app, item) {
     hasChosen = false;
     waiting = sources.length;
     if (/^\S*[:#\d]\S*$/.test(query)) own.push({ entity: query, name: word("useId", query), about: "" });
+    if (!app.backend.isStill) own.push({ entity: NEW, name: word("newEntry", item.label), about: query || app.formOf(item) });
     if (item.entity && !query) own.push({ entity: "", name: word("unlink"), about: item.entity });
     show();
     if (query && sources.length > 1) await new Promise((done) => setTimeout(done, 250)); // wait until no key is pressed
@@ -170,7 +200,7 @@ function linkPanel(app, item) {
       hasChosen = true;
       choose(Math.max(0, chosen + (event.key === "ArrowDown" ? 1 : -1)));
     }
-    else if (event.key === "Enter" && options[chosen]) app.link(options[chosen].entity);
+    else if (event.key === "Enter" && options[chosen]) take(options[chosen]);
     else if (event.key === "Escape") app.stopLinking();
     else return;
     event.preventDefault();

@@ -112,3 +112,27 @@ def test_a_typed_id_is_read_as_files_have_it_and_written_as_most_names_do(desk, 
     assert b' ref="#p1" resp="#onoma-review #kb"' in (
         (sample / "reviewed" / letter.name).read_bytes()
     )
+
+
+def test_a_new_entry_gets_the_next_id_is_saved_in_the_register_and_undone(desk, sample):
+    letter, number, item = first(desk, label="place")
+    names = {path.name: path.read_bytes() for path in (sample / "register").glob("*.xml")}
+
+    desk.make_entry(
+        asked(letter, number, item) | {"name": "Aachen", "note": "Bad", "same": "gnd:4000003-3"}
+    )
+    report = saving.save(desk)
+
+    entity = item_now(desk, letter, number, item).entity
+    assert desk.register.find("Aachen", label="place")[0]["entity"] == entity
+    saved = {name: (sample / "reviewed" / "register" / name).read_bytes() for name in names}
+    assert sorted(report["registers"]) == sorted(names)
+    changed = [name for name in names if saved[name] != names[name]]
+    assert len(changed) == 1
+    assert f'xml:id="{entity.removeprefix("letters:")}"'.encode() in saved[changed[0]]
+    again = open_desk(sample)
+    assert [entry.name for entry in again.new_entries()] == ["Aachen"]
+    again.undo()
+    saving.save(again)
+    assert not again.register.find("Aachen", label="place")
+    assert (sample / "reviewed" / "register" / changed[0]).read_bytes() == names[changed[0]]

@@ -1,0 +1,74 @@
+"""Entries of the register that people made at the desk, in a file beside the journal.
+
+An entry holds while the action that made it, with the link to it, is not undone.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from corpora.errors import CorpusError
+from corpora.registers.new_entries import NewEntry, NoPlaceError, with_entry
+from corpora.system.parsing import parse_json
+
+SUFFIX = ".entries.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class MadeEntry:
+    """An entry, and the action that made it."""
+
+    entry: NewEntry
+    action: str
+    reviewer: str
+    time: str
+
+
+class MadeEntries:
+    """The file of all entries that people made, undone ones, too; ``registers`` are the files."""
+
+    def __init__(self, path: Path, registers: Mapping[str, Path]) -> None:
+        self.path, self.registers = path, registers
+        self.all: list[MadeEntry] = []
+        for line in path.read_bytes().splitlines() if path.exists() else ():
+            try:
+                row = parse_json(line)
+                self.all.append(MadeEntry(NewEntry(**row.pop("entry")), **row))
+            except (ValueError, TypeError, KeyError, AttributeError, CorpusError):
+                continue  # a line that was cut: its action has no decision either
+
+    def append(self, made: MadeEntry) -> None:
+        """Write an entry to the file; raises ``CorpusError`` on failure."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a", encoding="utf-8", newline="\n") as file:
+                file.write(json.dumps(asdict(made), ensure_ascii=False) + "\n")
+        except OSError as error:
+            raise CorpusError(f"{self.path}: could not be written ({error.strerror}).") from error
+        self.all.append(made)
+
+    def holding(self, actions: Collection[str]) -> list[NewEntry]:
+        """List the entries whose action is one of these."""
+        return [made.entry for made in self.all if made.action in actions]
+
+    def files(self, entries: Iterable[NewEntry]) -> Iterator[tuple[str, bytes]]:
+        """Yield the registers, by name, and the list of the entries that none of them can hold.
+
+        A register without a new entry is yielded as it is.
+        """
+        contents = {name: path.read_bytes() for name, path in self.registers.items()}
+        rest: list[NewEntry] = []
+        for entry in entries:
+            for name, data in contents.items():
+                try:
+                    contents[name] = with_entry(data, entry, name=name)
+                    break
+                except NoPlaceError:
+                    continue
+            else:
+                rest.append(entry)
+        yield from contents.items()
+        if rest:
+            rows = ["\t".join(asdict(rest[0])), *("\t".join(asdict(e).values()) for e in rest)]
+            yield "new-entries.tsv", "".join(f"{row}\n" for row in rows).encode()
