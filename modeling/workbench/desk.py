@@ -371,9 +371,11 @@ class Desk:
         with self.lock:
             self.refresh()
             label = str(asked.get("label"))
-            kind = kind_of_label(label) or "other"
+            kind = kind_of_label(label)
+            if kind is None:
+                raise RefusedError(f"The label {label!r} names no kind of entry.")
             entries = [*self.register.register.entries.values()]
-            entries += [made.entry.as_entry() for made in self.made_entries.all]
+            entries += [record.entry.as_entry() for record in self.made_entries.all]
             taken = {entry.id for entry in entries}
             id = next_id((e.id for e in entries if e.kind == kind), otherwise=label)
             while id in taken:

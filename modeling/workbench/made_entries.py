@@ -38,19 +38,19 @@ class MadeEntries:
             except (ValueError, TypeError, KeyError, AttributeError, CorpusError):
                 continue  # a line that was cut: its action has no decision either
 
-    def append(self, made: MadeEntry) -> None:
+    def append(self, record: MadeEntry) -> None:
         """Write an entry to the file; raises ``CorpusError`` on failure."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("a", encoding="utf-8", newline="\n") as file:
-                file.write(json.dumps(asdict(made), ensure_ascii=False) + "\n")
+                file.write(json.dumps(asdict(record), ensure_ascii=False) + "\n")
         except OSError as error:
             raise CorpusError(f"{self.path}: could not be written ({error.strerror}).") from error
-        self.all.append(made)
+        self.all.append(record)
 
     def holding(self, actions: Collection[str]) -> list[NewEntry]:
         """List the entries whose action is one of these."""
-        return [made.entry for made in self.all if made.action in actions]
+        return [record.entry for record in self.all if record.action in actions]
 
     def files(self, entries: Iterable[NewEntry]) -> Iterator[tuple[str, bytes]]:
         """Yield the registers, by name, and the list of the entries that none of them can hold.

@@ -169,7 +169,7 @@ class App {
   rowLink(row) {
     const state = this.listing.isReadOnly ? String(row.decided) : row.error ? "!" : !row.isRead ? "…" : row.open ? word("nOpen", row.open) : row.decided ? "✓" : row.isWaiting ? "…" : "";
     const isCurrent = this.letter && this.letter.n === row.n;
-    return make("a", { href: `#${row.n}`, "aria-current": isCurrent ? "true" : null, title: row.name, onclick: (event) => { event.preventDefault(); this.goTo(row.n); } }, make("span", { class: "letter-title" }, row.title), this.isAlike(row) && make("span", { class: "file" }, row.name), make("span", { class: `state ${row.isRead && !row.open && row.decided ? "done" : ""}` }, state));
+    return make("a", { href: `#${row.n}`, "aria-current": isCurrent ? "true" : null, title: row.name, onclick: (event) => { event.preventDefault(); this.goTo(row.n); } }, make("span", { class: "letter-title" }, row.title), make("span", { class: `state ${row.isRead && !row.open && row.decided ? "done" : ""}` }, state), this.isAlike(row) && make("span", { class: "file" }, row.name));
   }
 
   // Whether the beginning of the title is that of another letter, too.
