@@ -133,7 +133,7 @@ def test_a_file_whose_header_hides_in_an_entity_is_refused(edition):
 
 def test_the_example_in_the_docs_is_what_is_written():
     docs = (ROOT / "docs" / "enriching.md").read_text(encoding="utf-8")
-    before, after, *_ = (
+    *_, before, after, _ = (
         block.encode() for block in re.findall(r"```xml\n(.*?)```", docs, re.DOTALL)
     )
     edition = load_edition(edition_path("tei"))
