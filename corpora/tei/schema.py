@@ -178,10 +178,10 @@ def _whole(tree: "_ElementTree") -> "_ElementTree":
     whole = etree.fromstring(
         f'<TEI xmlns="{namespace[1:]}">{_HEADER}{inside.format("<part/>")}</TEI>'
     )
-    place = next(node for node in whole.iter() if str(node.tag).rpartition("}")[2] == "part")
-    around = place.getparent()
+    hole = next(node for node in whole.iter() if str(node.tag).rpartition("}")[2] == "part")
+    around = hole.getparent()
     assert around is not None  # noqa: S101 - it is in a text
-    around.replace(place, root)
+    around.replace(hole, root)
     return whole.getroottree()
 
 

@@ -7,11 +7,11 @@ import asyncio
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Final
+from typing import Final, Literal
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 from rapidfuzz import fuzz
 
 from corpora import __version__
@@ -113,6 +113,18 @@ def routes(entries: Entries, *, space: str) -> APIRouter:
         found = _beginning(entries.source.kinds, prefix, skip=cursor)
         return to_answer(SuggestedTypes.model_validate({"result": found}))
 
+    @router.get("/flyout/entity")
+    async def flyout(id: str) -> JSONResponse:
+        """Return what a client shows beside a suggested entity."""
+        if (found := entries.entry(id)) is None:
+            raise Refused(404, f"No entity {id[:80]!r}.")
+        return JSONResponse({"id": id, "html": page(found)})
+
+    @router.get("/flyout/{kind}")
+    async def flyout_of_name(kind: Literal["type", "property"], id: str) -> JSONResponse:
+        """Return what a client shows beside a suggested type or property."""
+        return JSONResponse({"id": id, "html": render("small", title=id, texts=[kind], facts=[])})
+
     @router.get("/properties", response_model=ProposedProperties)
     async def properties(type: str = "", limit: int | None = None) -> Response:
         """Propose properties whose values can be fetched."""
@@ -125,7 +137,7 @@ def routes(entries: Entries, *, space: str) -> APIRouter:
 
     @router.get("/preview", response_class=HTMLResponse)
     async def preview(id: str) -> HTMLResponse:
-        """Return a small page about an entity."""
+        """Return a fragment about an entity, for a page whose styles it leaves alone."""
         if (found := entries.entry(id)) is None:
             raise Refused(404, f"No entity {id[:80]!r}.")
         headers = {"content-security-policy": _CSP, "x-content-type-options": "nosniff"}
@@ -168,7 +180,12 @@ def manifest(entries: Entries, *, base: str, space: str) -> Manifest:
             "view": {"url": page},
             "preview": {"url": page, "width": width, "height": height},
             "suggest": {
-                name: {"service_url": base, "service_path": f"{_PATH}/suggest/{name}"}
+                name: {
+                    "service_url": base,
+                    "service_path": f"{_PATH}/suggest/{name}",
+                    "flyout_service_url": base,
+                    "flyout_service_path": f"{_PATH}/flyout/{name}?id=${{id}}",
+                }
                 for name in ("entity", "property", "type")
             },
             "extend": {
@@ -326,7 +343,7 @@ def _beginning(names: Iterable[str], start: str, *, skip: int) -> list[dict[str,
 
 
 def page(found: Found) -> str:
-    """Render a small HTML page about an entity."""
+    """Render a fragment of HTML about an entity, with styles of its own alone."""
     facts = [
         (name, "; ".join(value.text for value in values[:8]))
         for name, values in found.properties.items()

@@ -59,6 +59,8 @@ class ServicePath(_Open):
 
     service_url: str | None = None
     service_path: str | None = None
+    flyout_service_url: str | None = None
+    flyout_service_path: str | None = None
 
 
 class Suggest(_Open):

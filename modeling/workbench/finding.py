@@ -58,8 +58,8 @@ def _occurrences(letter: Letter, number: int, form: str) -> Iterator[Place]:
         status: Status | Literal["none"] = same.status if same else "none"
         if not same and any(i.status in {"accepted", "there"} for i in touched):
             status = "there"
-        place = place_of(letter, number, span.start, end=span.end)
-        yield {**place, "status": status, "item": same.to_json() if same else None}
+        shown = place_of(letter, number, span.start, end=span.end)
+        yield {**shown, "status": status, "item": same.to_json() if same else None}
 
 
 def entries(desk: Desk, words: str, *, form: str, label: str, source: str = "0") -> Candidates:

@@ -115,10 +115,10 @@ def unlinked(desk: Desk) -> Unlinked:
             for number, names in enumerate(letter.names):
                 for name in names.names():
                     if name.label in linked and not name.entity:
-                        place = place_of(letter, number, name.start, end=name.end)
-                        key = " ".join(place["form"].split()), name.label or ""
+                        shown = place_of(letter, number, name.start, end=name.end)
+                        key = " ".join(shown["form"].split()), name.label or ""
                         times[key] += 1
-                        first.setdefault(key, place)
+                        first.setdefault(key, shown)
         ranked = sorted(times, key=lambda key: (-times[key], key))[:_LISTED]
         rows: list[UnlinkedRow] = []
         for key in ranked:

@@ -1,6 +1,7 @@
 """The Reconciliation Service API 0.2 over a register, and over a vocabulary."""
 
 import json
+import re
 
 import pytest
 from pydantic import ValidationError
@@ -166,6 +167,28 @@ def test_values_of_properties_are_fetched(service):
     assert answer["rows"]["none"] == {"gnd": [], "birth": [], "forms": []}
     messages.ProposedProperties.model_validate(proposed)
     assert len(proposed["properties"]) == 2
+
+
+def test_a_flyout_shows_what_the_preview_does(service):
+    manifest, flyout, preview, kind = service.all(
+        [
+            ("GET", "/reconcile", {}),
+            ("GET", "/reconcile/flyout/entity?id=P.1", {}),
+            ("GET", "/reconcile/preview?id=P.1", {}),
+            ("GET", "/reconcile/flyout/type?id=person", {}),
+        ]
+    )
+
+    path = manifest.json()["suggest"]["entity"]["flyout_service_path"]
+    assert path == "/reconcile/flyout/entity?id=${id}"
+    assert flyout.json() == {"id": "P.1", "html": preview.text}
+    assert "person" in kind.json()["html"]
+
+
+def test_a_preview_leaves_the_styles_of_its_host_alone(service):
+    page = service("GET", "/reconcile/preview?id=P.1").text
+
+    assert not re.search("<(?:style|html|body|link|h[1-6]|p)[ >]", page)
 
 
 def test_a_preview_is_a_page_without_scripts_or_markup_of_the_register(service):
