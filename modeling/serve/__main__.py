@@ -10,15 +10,17 @@ By default, only programs on this machine can send requests. After SIGTERM or Ct
 answers the pending requests and ends. docs/serving.md says which tool uses which address.
 """
 
+import os
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from corpora.errors import UsageError
-from corpora.system.arguments import option, refuse
+from corpora.system.arguments import fail, option, refuse
 from modeling.command import start
 
+_PREFIX = "ONOMA_SERVE_"
 _WHO, _TRAIN = "who may ask", "training by clients"
 
 
@@ -144,7 +146,39 @@ class Options:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Read the command line and serve; return 0, 1 for an error, or 2 for a wrong command."""
-    return start(Options, argv, _serve, name="serve", about=__doc__)
+    given = sys.argv[1:] if argv is None else argv
+    try:
+        more = from_environment(os.environ, given)
+    except UsageError as error:
+        return fail(str(error), status=error.exit_status)
+    return start(Options, [*given, *more], _serve, name="serve", about=__doc__)
+
+
+def from_environment(environment: Mapping[str, str], given: Sequence[str]) -> list[str]:
+    """Return options from variables as ``ONOMA_SERVE_PORT``, unless the command line has them.
+
+    Values of an option with several stand with spaces between. Raises ``UsageError`` for a variable
+    of no option.
+    """
+    options = {f.name: f for f in fields(Options) if not f.metadata.get("positional")}
+    added = []
+    for variable in sorted(name for name in environment if name.startswith(_PREFIX)):
+        name, value = variable.removeprefix(_PREFIX).lower(), environment[variable]
+        if name not in options:
+            known = ", ".join(_PREFIX + each.upper() for each in options)
+            raise UsageError(f"{variable}: is of no option. There are: {known}.")
+        flag = f"--{name.replace('_', '-')}"
+        if any(each.partition("=")[0] == flag for each in given):
+            continue
+        if isinstance(options[name].default, bool):
+            if value not in {"0", "1"}:
+                raise UsageError(f"{variable}={value}: must be 0 or 1.")
+            added += [flag] * int(value)
+        elif isinstance(options[name].default, tuple):
+            added += [flag, *value.split()]
+        else:
+            added.append(f"{flag}={value}")
+    return added
 
 
 def _serve(options: Options) -> None:

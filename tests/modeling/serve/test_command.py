@@ -10,7 +10,8 @@ import time
 import httpx
 import pytest
 
-from modeling.serve.__main__ import main
+from corpora.errors import UsageError
+from modeling.serve.__main__ import from_environment, main
 from modeling.serve.client import Client, ServiceError
 
 
@@ -71,3 +72,21 @@ def test_options_that_would_have_no_effect_are_refused(given, said, tmp_path, ca
 
     assert ended.value.code == 2
     assert said in capsys.readouterr().err
+
+
+def test_options_may_be_variables_which_the_command_line_overrides():
+    variables = {"PORT": "8080", "ALLOW_HOST": "a.org b.org", "ACCESS_LOG": "1", "TOKEN": "file"}
+    environment = {f"ONOMA_SERVE_{name}": value for name, value in variables.items()}
+
+    added = from_environment(environment, ["runs/sturm", "--token=other"])
+
+    assert added == ["--access-log", "--allow-host", "a.org", "b.org", "--port=8080"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [("PROT", "1", "is of no option"), ("ACCESS_LOG", "yes", "must be 0 or 1")],
+)
+def test_a_variable_that_sets_nothing_is_an_error(variable, value, said):
+    with pytest.raises(UsageError, match=said):
+        from_environment({f"ONOMA_SERVE_{variable}": value}, [])
