@@ -7,7 +7,8 @@ Master, workers with their Python processes, and Beam's job service are processe
 (``benchmarks/clusters.py``). TEI, the small wiki COPIES times over, its vocabulary, a lexicon and
 news must give the same bytes as local runs, and the pipeline of docs/pipelines.md the same
 documents. Wikipedia is then done again from a bucket into a bucket, and again while a worker of the
-engine is killed. ``--smoke`` runs TEI, Wikipedia and the pipeline of the docs on two workers. Only
+engine is killed. ``--smoke`` runs TEI, Wikipedia, news with its duplicates, and the pipeline of the docs on two
+workers. Only
 the jar of the engine is left afterwards.
 """
 
@@ -308,10 +309,10 @@ def check(name: str, folder: Path, *, copies: int, is_smoke: bool) -> None:
 
 def smoke(runs: Runs, todo: dict[str, list[str]]) -> None:
     """Run what tells soonest whether all of it fits together."""
-    for name in ("tei", "wikipedia", "vocabulary"):
+    for name in ("tei", "wikipedia", "vocabulary", "news"):
         runs.run_here(name, todo[name])
     begin_table(runs, n_workers=2)
-    for name in ("tei", "wikipedia"):
+    for name in ("tei", "wikipedia", "news"):
         runs.run(name, todo[name])
     runs.run_as_a_stranger()
 
