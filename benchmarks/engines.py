@@ -7,9 +7,8 @@ Master, workers with their Python processes, and Beam's job service are processe
 (``benchmarks/clusters.py``). TEI, the small wiki COPIES times over, its vocabulary, a lexicon and
 news must give the same bytes as local runs, and the pipeline of docs/pipelines.md the same
 documents. Wikipedia is then done again from a bucket into a bucket, and again while a worker of the
-engine is killed. ``--smoke`` runs TEI, Wikipedia, news with its duplicates, and the pipeline of the docs on two
-workers. Only
-the jar of the engine is left afterwards.
+engine is killed. ``--smoke`` runs TEI, Wikipedia, news with its duplicates, and the pipeline of the
+docs on two workers. Only the jar of the engine is left afterwards.
 """
 
 import argparse
