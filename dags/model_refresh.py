@@ -30,7 +30,7 @@ DOC = """\
 `plan` → `pretrain` → `finetune` → `evaluate` → `publish_encoder`, `publish_tagger` → `tidy`
 
 Started by the asset `onoma_corpora`, for each model whose examples are new since it was last
-trained; by hand, for all models or those named.
+trained, by their fingerprint; by hand, for all models or those named.
 
 * **pretrain** begins with the current encoder (the first time with `init_from`) and learns from
   the new examples: entities keep their ids, and those of the same name their rows.
@@ -74,10 +74,13 @@ def plan(job: Job, name: str) -> Plan:
     is_by_wiki = wikis and None not in wikis  # an event that somebody made by hand has no wiki
     if is_by_wiki and not _is_due(settings, name, wikis=wikis, run=run):
         raise AirflowSkipException(f"{name}: does not learn from {', '.join(sorted(wikis))}.")
+    if is_by_wiki and _has_learned(settings, name, run=run):
+        raise AirflowSkipException(f"{name}: has learned from these examples (same fingerprint).")
     version = job.version("%Y%m%dT%H%M")
     check_version(settings, [f"{name}-encoder"], version)
     made = _plan(settings, settings.models[name], version)
-    write_json(_begun(settings, name), {"examples": made["examples"], "run": run})
+    begun = {"examples": made["examples"], "run": run, "fingerprint": _fingerprint(settings, name)}
+    write_json(_begun(settings, name), begun)
     return made
 
 
@@ -94,6 +97,26 @@ def _is_due(settings: Settings, name: str, *, wikis: Set[str], run: str) -> bool
         return bool(examples) and not settings.current(f"{name}-encoder")
     last: dict[str, str] = json.loads(begun.read_text(encoding="utf-8"))
     return last["run"] == run or last["examples"] != str(examples)
+
+
+def _has_learned(settings: Settings, name: str, *, run: str) -> bool:
+    """Tell whether an encoder is published, and the examples are those of its last training."""
+    begun = _begun(settings, name)
+    if not begun.is_file() or not settings.current(f"{name}-encoder"):
+        return False
+    last: dict[str, str] = json.loads(begun.read_text(encoding="utf-8"))
+    fingerprint = _fingerprint(settings, name)
+    return last["run"] != run and fingerprint != "" and last.get("fingerprint") == fingerprint
+
+
+def _fingerprint(settings: Settings, name: str) -> str:
+    """Return the fingerprint of the current examples of a model; empty where there is none."""
+    examples = settings.current(f"{settings.models[name].wiki}-examples")
+    try:
+        published = json.loads((examples / "run.json").read_text("utf-8")) if examples else {}
+    except ValueError:
+        return ""
+    return str(published.get("fingerprint", ""))
 
 
 def _begun(settings: Settings, model: str) -> Path:
