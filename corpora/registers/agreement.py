@@ -2,7 +2,8 @@
 
 The dictionary knows more of the forms that it knows: how sure it is that the place is a name counts
 beside the tagger's probability, so that both may be sure enough together, or one may refuse.
-Elsewhere the tagger decides.
+Elsewhere the tagger decides, if it is as sure as the names of the dictionary must be: the names
+that it alone finds are right less often than those that both find.
 """
 
 from collections.abc import Sequence
@@ -20,6 +21,8 @@ class Joined:
     """The tagger's names; those below its threshold that nothing supports are among them."""
     known: list[Judged]
     """The dictionary's names that the tagger's leave room for, and what it held back."""
+    n_alone: int = 0
+    """The tagger's names above its threshold that are not sure enough without the dictionary."""
 
 
 def join(
@@ -37,15 +40,20 @@ def join(
     known = SpanIndex[Judged]()
     for each in judged:
         known.add(*each.span, each)
+    least = max(threshold, dictionary.least_alone)
     kept: list[Mention] = []
+    n_alone = 0
     for mention in predicted:
         same = by_span.get((mention.start, mention.end, mention.label or ""))
         there = known.touching(mention.start, mention.end)
         if same or not any(_excludes(each, mention) for each in there):
+            if same is None and threshold <= (mention.score or 0.0) < least:
+                n_alone += 1
+                continue
             kept.append(_support(mention, same, dictionary))
     taken = index_of([mention for mention in kept if (mention.score or 0.0) >= threshold])
     left = [each for each in judged if not each.is_name or not taken.touching(*each.span)]
-    return Joined(kept, left)
+    return Joined(kept, left, n_alone)
 
 
 def _excludes(judged: Judged, mention: Mention) -> bool:

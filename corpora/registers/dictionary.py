@@ -96,6 +96,11 @@ class Dictionary:
         self._added: Counter[tuple[str, str]] = Counter()
         self._examples: dict[tuple[str, str], str] = {}
 
+    @property
+    def least_alone(self) -> float:
+        """The least probability of a tagger's name that the dictionary does not know."""
+        return self._min_precision if self.learned and self._min_precision else 0.0
+
     def judge(self, document: Document) -> list[Judged]:
         """Judge the places of known forms outside the document's mentions."""
         occupied = [(mention.start, mention.end) for mention in document.mentions]

@@ -24,6 +24,9 @@ _WITHOUT_ID = (
 )
 
 
+_ALONE = "names of the tagger alone held back: not as sure as --min-precision says"
+
+
 @dataclass(frozen=True, slots=True)
 class OpenDictionary:
     """The known names of an edition, which are looked for in its files."""
@@ -39,6 +42,7 @@ class OpenDictionary:
         judged = self.dictionary.judge(own)
         joined = join(predicted.mentions, judged, self.dictionary, threshold=threshold)
         self.dictionary.count(own, joined.known)
+        self.dictionary.held_back[_ALONE] += joined.n_alone
         return joined
 
     def add_to(

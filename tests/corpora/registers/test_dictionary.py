@@ -333,7 +333,8 @@ def joined_with(score, *, form):
     [
         ("Stein", 0.97, ["Stein"]),  # a stone as often as a person: the tagger decides
         ("Stein", 0.6, []),
-        ("Oha", 0.9, ["Oha"]),  # the dictionary does not know it
+        ("Oha", 0.96, ["Oha"]),  # the dictionary does not know it
+        ("Oha", 0.9, []),
         ("Jena", 0.99, []),  # a part of a longer known form
     ],
 )
