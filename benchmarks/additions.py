@@ -67,7 +67,6 @@ HELD = 0.1
 KINDS = ("word or name", "term", "other words", "cut")
 WAYS_OF_LEXICON = {
     "tagger": ("--words", "tagger"),
-    "tagger, longest cover": ("--words", "tagger", "--overlap", "longest_cover"),
     "all": (),
 }
 _TERM = frozenset({"n", "vn", "nr", "ns", "nt", "nz", "an", "b", "j", "Ng", "k", "h", "l", "i"})
