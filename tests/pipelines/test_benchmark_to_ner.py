@@ -123,7 +123,6 @@ def test_labels_are_mapped_and_sources_keep_the_old_ones(tmp_path):
     tags = {tag for row in rows_of(tmp_path / "out") for tag in row["tags"]}
     assert tags == {"O", "B-LOC"}
     assert "ORGpart\tentities" in (tmp_path / "out" / "sources.tsv").read_text("utf-8")
-    assert not (tmp_path / "out" / "card.md").exists()
 
 
 def test_dictionary_becomes_forms(tmp_path):
