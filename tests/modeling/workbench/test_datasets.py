@@ -119,7 +119,7 @@ def test_errors_of_an_evaluation_are_read_in_their_context(tmp_path):
     assert found == [("Ich", "spurious"), ("Bad Ulm", "boundary: Ulm (place)")]
     assert reader.listing("error:boundary label:place run:seed-1")["letters"] == [row]
     assert reader.listing("error:missing")["letters"] == []
-    with pytest.raises(UsageError, match=r"modeling\.evaluate wrote"):
+    with pytest.raises(UsageError, match="onoma evaluate wrote"):
         open_evaluation(tmp_path / "nowhere")
 
 
@@ -139,7 +139,7 @@ def test_words_of_an_evaluation_may_have_line_ends_of_unicode(tmp_path):
 def test_an_evaluation_that_is_none_is_reported(tmp_path, line):
     (tmp_path / "predictions.jsonl").write_text(line)
 
-    with pytest.raises(UsageError, match=r"modeling\.evaluate wrote"):
+    with pytest.raises(UsageError, match="onoma evaluate wrote"):
         open_evaluation(tmp_path)
 
 
