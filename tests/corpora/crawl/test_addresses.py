@@ -94,6 +94,13 @@ def test_one_address_may_be_allowed_and_its_neighbour_not():
         checked_addresses("a", 80, allow=allow, resolver=lambda *_: ["127.0.0.2"])
 
 
+def test_a_host_without_an_address_and_one_with_what_is_none_are_errors():
+    with pytest.raises(PrivateAddressError, match="nonsense is no address"):
+        checked_addresses("a", 80, allow=(), resolver=lambda *_: ["8.8.8.8", "nonsense"])
+    with pytest.raises(OSError, match="has no address"):
+        checked_addresses("a", 80, allow=(), resolver=lambda *_: [])
+
+
 @pytest.mark.parametrize("host", ["localhost", "127.1", "2130706433", "0x7f.1", "017700000001"])
 def test_whatever_this_machine_is_called_it_is_found_out(host):
     with pytest.raises(PrivateAddressError):

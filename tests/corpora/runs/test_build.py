@@ -90,6 +90,13 @@ def test_a_unit_whose_receipt_names_the_shard_of_another_is_pending(build):
     assert build.pending() == [UNITS[3]]
 
 
+def test_a_unit_that_left_no_receipt_is_not_counted_as_done(build):
+    build.receipt_path(UNITS[3]).unlink()
+
+    with pytest.raises(CorpusError, match="unit 3 left no receipt"):
+        again(build).publish()
+
+
 def test_first_damaged_shard_is_named(build):
     for number in (9, 4):
         damage(build.staging("documents") / UNITS[number].shard_name)

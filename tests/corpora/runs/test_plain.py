@@ -1,5 +1,6 @@
 """Datasets that a program of the user writes."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -105,6 +106,16 @@ def test_a_bucket_is_refused(monkeypatch, tmp_path):
         onoma.write_dataset(documents(1), "s3://bucket/mine")
 
     assert not list(tmp_path.iterdir())
+
+
+def test_an_unfinished_dataset_that_goes_is_an_error(tmp_path):
+    def removing():
+        yield from documents(1)
+        for path in tmp_path.glob(".tmp-*"):
+            shutil.rmtree(path)
+
+    with pytest.raises(FileNotFoundError):
+        onoma.write_dataset(removing(), tmp_path / "mine")
 
 
 def test_a_folder_that_somebody_made_meanwhile_is_not_replaced(tmp_path):

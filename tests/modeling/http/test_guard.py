@@ -6,7 +6,7 @@ import json
 import httpx
 import pytest
 
-from modeling.http.guard import Guard, Rules, new_token
+from modeling.http.guard import Guard, Refused, Rules, new_token
 
 TOKEN = new_token()
 
@@ -57,7 +57,10 @@ def test_two_hosts_or_origins_or_lengths_of_a_body_are_refused():
     origins = [("Origin", "http://127.0.0.1"), ("Origin", "http://127.0.0.1")]
     lengths = [("Content-Length", "3"), ("Transfer-Encoding", "chunked")]
 
-    statuses = [ask("POST", "/", headers=headers).status_code for headers in (twice, origins)]
+    rules = Rules(origins=["*"])
+    statuses = [
+        ask("POST", "/", rules=rules, headers=headers).status_code for headers in (twice, origins)
+    ]
     assert [*statuses, ask("POST", "/", headers=lengths, content=b"abc").status_code] == [
         421, 403, 400
     ]  # fmt: skip
@@ -208,24 +211,92 @@ def test_a_body_that_does_not_come_is_waited_for_no_longer_than_said():
     assert guard.counts == {408: 1}
 
 
-def test_an_answer_that_the_client_does_not_take_is_given_up():
-    parts = [{"type": "http.request", "body": b"x", "more_body": False}]
+HEADERS = [(b"host", b"localhost")]
+SCOPE = {"type": "http", "method": "POST", "path": "/", "headers": HEADERS, "query_string": b""}
+WHOLE = {"type": "http.request", "body": b"x", "more_body": False}
+
+
+def receiving(*messages):
+    """Return an ASGI ``receive`` of these messages, and then of none."""
+    coming = list(messages)
 
     async def receive():
-        if not parts:
+        if not coming:
             await asyncio.sleep(30)
-        return parts.pop()
+        return coming.pop(0)
 
-    async def send(_):
+    return receive
+
+
+def test_an_answer_that_the_client_does_not_take_is_given_up():
+    sent = []
+
+    async def send(message):
+        sent.append(message)
         await asyncio.sleep(30)
 
-    headers = [(b"host", b"localhost")]
-    scope = {"type": "http", "method": "POST", "path": "/", "headers": headers, "query_string": b""}
     guard = Guard(echo, Rules(send_seconds=0.05))
 
-    asyncio.run(asyncio.wait_for(guard(scope, receive, send), 10))
+    asyncio.run(asyncio.wait_for(guard(SCOPE, receiving(WHOLE), send), 10))
 
     assert guard.n_requests == 0
+    assert [message["type"] for message in sent] == ["http.response.start"]
+
+
+def test_of_a_body_that_is_cut_the_application_sees_nothing():
+    sent, seen = [], []
+
+    async def send(message):
+        sent.append(message)
+
+    async def application(*of):
+        seen.append(of)
+
+    part = {"type": "http.request", "body": b"x", "more_body": True}
+    receive = receiving(part, {"type": "http.disconnect"})
+
+    asyncio.run(Guard(application, Rules())(SCOPE, receive, send))
+
+    assert (sent[0]["status"], seen) == (400, [])
+
+
+def test_a_refusal_after_the_beginning_of_an_answer_ends_the_connection():
+    async def application(_, __, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise Refused(422, "too late")
+
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    with pytest.raises(Refused):  # the server closes the connection
+        asyncio.run(Guard(application, Rules())(SCOPE, receiving(WHOLE), send))
+
+    assert len(sent) == 1
+
+
+def test_a_server_that_stops_cancels_what_is_being_answered():
+    ended = []
+
+    async def application(*_):
+        try:
+            await asyncio.sleep(30)
+        finally:
+            ended.append(True)
+
+    async def stop():
+        answering = asyncio.create_task(
+            Guard(application, Rules())(SCOPE, receiving(WHOLE), lambda _: None)
+        )
+        await asyncio.sleep(0.05)
+        answering.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await answering
+
+    asyncio.run(stop())
+
+    assert ended == [True]
 
 
 def test_more_requests_than_are_answered_at_once_are_put_off():
