@@ -508,3 +508,13 @@ def test_notebook_beside_packages_of_the_user_finds_onomas(tmp_path):
     )
 
     assert done.stdout == "read_tei Span(start=0, end=2)\n", done.stderr
+
+
+def test_a_folder_that_hides_the_package_is_named(tmp_path):
+    (tmp_path / "onoma").mkdir()
+
+    command = [sys.executable, "-m", "onoma", "--version"]
+    process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert process.returncode == 1
+    assert process.stderr.startswith(f"error: {tmp_path / 'onoma'}: this folder hides the package")
