@@ -417,9 +417,9 @@ def test_inputs_are_fetched_several_at_once(monkeypatch):
     arrived = threading.Barrier(4, timeout=60)
     download = Bucket.download
 
-    def together(self, name, path):
+    def together(self, name, path, **more):
         arrived.wait()
-        return download(self, name, path)
+        return download(self, name, path, **more)
 
     monkeypatch.setattr(Bucket, "download", together)
 
