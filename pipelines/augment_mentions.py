@@ -82,9 +82,6 @@ class Options(CommonOptions):
         help="take both Chinese scripts, full and half width, and the dots of names for the same, "
         "or not (default: same with --words tagger)",
     )
-    origin: Literal["lexicon", "title_match"] = option(
-        "lexicon", help="origin that the added mentions get (default: lexicon)"
-    )
     lang: str | None = option(
         None,
         metavar="TAG",
@@ -135,7 +132,7 @@ def plan(options: Options) -> Plan:
         parameters={
             "gate": values_in(options, "min_precision", "only_remove") if is_gated else None,
             "lexicon": words and {"of": column, "words": asdict(words)},
-            **values_in(settings, "right", "variants", "origin", "lang", "space"),
+            **values_in(settings, "right", "variants", "lang", "space"),
             **values_in(settings, "limit"),
         },
         units=unit_for_each(files),
@@ -287,14 +284,12 @@ def _adder(settings: Settings, run: Run) -> "AddMentions | GateMentions":
         return GateMentions(
             folder=run.folder,
             lang=settings.lang,
-            origin=settings.origin,
             only_remove=settings.only_remove,
         )
     return AddMentions(
         folder=run.folder,
         matching=_matching(settings),
         group_column=settings.group_column,
-        origin=settings.origin,
     )
 
 
@@ -331,7 +326,7 @@ def write_side_files(build: "Build", settings: Settings) -> None:
         evidence = Evidence.from_json(path.read_text("utf-8"))
         write_text(build.side / EVIDENCE, [evidence.to_json()])
     shards = build.shard_paths("")
-    text = report(evidence, build.counters, shards, origin=settings.origin)
+    text = report(evidence, build.counters, shards)
     write_text(build.side / "report.md", [text])
 
 

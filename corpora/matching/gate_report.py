@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 from corpora.datasets.columns import Mentions
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_shards
-from corpora.document import Origin
 from corpora.evidence.evidence import Evidence
 from corpora.reports import counted, markdown_table
 
@@ -23,8 +22,6 @@ def report(
     evidence: Evidence | None,
     counters: Mapping[str, int],
     shards: Iterable[Path],
-    *,
-    origin: Origin,
 ) -> str:
     """Write the text of ``report.md``; ``shards`` are the finished documents."""
     n_added, n_removed = (
@@ -36,7 +33,7 @@ def report(
         f"- Removed as doubtful: {n_removed:,} title matches.",
         *(*_precision(evidence), ""),
         *("## Held back", "", *_held_back(counters), ""),
-        *("## Most frequent added forms", "", *_frequent(shards, origin), ""),
+        *("## Most frequent added forms", "", *_frequent(shards), ""),
         *("## The model", "", *_model(evidence), ""),
     ]
     return "\n".join(lines)
@@ -70,10 +67,10 @@ def _held_back(counters: Mapping[str, int]) -> Iterator[str]:
     yield from markdown_table(("reason", "places"), rows)
 
 
-def _frequent(shards: Iterable[Path], origin: Origin) -> Iterator[str]:
+def _frequent(shards: Iterable[Path]) -> Iterator[str]:
     counts: Counter[tuple[str, str]] = Counter()
     examples: dict[tuple[str, str], str] = {}
-    for text, mentions in _added(shards, origin):
+    for text, mentions in _added(shards):
         for start, end, entity in mentions:
             key = (text[start:end], entity)
             counts[key] += 1
@@ -87,11 +84,12 @@ def _frequent(shards: Iterable[Path], origin: Origin) -> Iterator[str]:
 
 
 def _added(
-    shards: Iterable[Path], origin: Origin
+    shards: Iterable[Path],
 ) -> Iterator[tuple[str, list[tuple[int, int, str]]]]:
     for batch in read_shards(shards, SCHEMAS["documents"], columns=("text", "mentions")):
         mentions = Mentions.of(batch)
-        is_added = pc.equal(mentions.structs.field("origin"), origin).to_numpy(zero_copy_only=False)
+        origins = mentions.structs.field("origin")
+        is_added = pc.equal(origins, "lexicon").to_numpy(zero_copy_only=False)
         fields = (mentions.structs.field(name).to_pylist() for name in ("start", "end", "entity"))
         rows = list(zip(*fields, strict=True))
         for number, text in enumerate(batch.column("text").to_pylist()):

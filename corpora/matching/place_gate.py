@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.datasets.columns import Mentions, mention_array, with_field, with_mentions
-from corpora.document import Origin
 from corpora.evidence.evidence import Evidence
 from corpora.matching.arrays import Numbers
 from corpora.matching.contexts import Contexts
@@ -46,7 +45,7 @@ class PlaceGate:
     lang: str | None
 
     def apply(
-        self, batch: pa.RecordBatch, *, origin: Origin, only_remove: bool
+        self, batch: pa.RecordBatch, *, only_remove: bool
     ) -> tuple[pa.RecordBatch, Counter[str]]:
         """Remove doubtful title matches from documents, and add probable mentions.
 
@@ -70,7 +69,7 @@ class PlaceGate:
         if is_kept.all() and not len(added):
             return batch, counts
         scores = None if chances is None else chances[added]
-        more = self._mentions(texts, judged.found.part(added), scores=scores, origin=origin)
+        more = self._mentions(texts, judged.found.part(added), scores=scores)
         documents = judged.found.documents[added].astype(np.int32)
         merged = _without(texts.mentions, is_kept).merged(documents, more)
         return with_mentions(batch, merged), counts
@@ -108,16 +107,14 @@ class PlaceGate:
                 is_right[match] = is_likely[place]
         return is_right
 
-    def _mentions(
-        self, texts: Texts, found: Found, *, scores: Floats | None, origin: Origin
-    ) -> pa.StructArray:
+    def _mentions(self, texts: Texts, found: Found, *, scores: Floats | None) -> pa.StructArray:
         """Build the mentions of places."""
         begins = texts.begins[found.documents]
         mentions = mention_array(
             (found.starts - begins).astype(np.int32),
             (found.ends - begins).astype(np.int32),
             pa.array(self.known.facts.names_of(found.forms), pa.string()),
-            origins=[origin] * len(found.forms),
+            origins=["lexicon"] * len(found.forms),
         )
         if scores is None:
             return mentions

@@ -20,6 +20,7 @@ _OPENING = 300  # the first characters of a page, which name its subject
 _BEFORE = re.compile(r"(?<!\w)(?:[^\W\d_]\w*|[^\W\d_]\.)[ \u00a0‐-]\Z")
 _STARTS = frozenset('\n.!?…:;"“„«»(–—•*')
 _JOINTS = frozenset(" \u00a0‐-")
+_WINDOW = 40  # the characters before a match among which the word beside it is looked for
 _CAPITALS = 0.25
 """The share of words with a capital above which common nouns have one, too, as in German."""
 _SAMPLE = 3000  # the characters of a page by which this is judged
@@ -127,7 +128,7 @@ def _is_in_run(text: str, start: int, end: int) -> bool:
         return True
     if not _JOINTS.isdisjoint(text[start:end]):
         return False
-    before = _BEFORE.search(text, max(0, start - _OPENING), start)
+    before = _BEFORE.search(text, max(0, start - _WINDOW), start)
     if before is None or not before[0][0].isupper():
         return False
     sides = text[max(0, before.start() - 2) : before.start()].rstrip(" \u00a0")

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.datasets.columns import Mentions, batch_of
-from corpora.document import Origin, Rejected
+from corpora.document import Rejected
 from corpora.lexicon.words import ALL, WordFilter, chosen_words, group_ends, read_words
 from corpora.matching.form_dictionary import (
     BLOCKS,
@@ -138,8 +138,6 @@ class AddMentions(OfRun, PerUnit[pa.RecordBatch, Yield]):
     matching: Matching
     group_column: str | None = None
     """The column that names the group whose forms are matched; None: the same forms everywhere."""
-    origin: Origin = "lexicon"
-    """The origin of the added mentions."""
 
     def start(self) -> None:
         """Open the forms, and reset the counts."""
@@ -150,7 +148,7 @@ class AddMentions(OfRun, PerUnit[pa.RecordBatch, Yield]):
         """Add mentions to a batch."""
         self._n_before += len(Mentions.of(batch).structs)
         for dictionary, documents in self._forms.dictionaries_for(batch):
-            add = partial(dictionary.add_to, origin=self.origin)
+            add = partial(dictionary.add_to, origin="lexicon")
             for rows, made in read_rows(documents, add):
                 if isinstance(made, Rejected):
                     yield made

@@ -9,7 +9,7 @@ import pyarrow as pa
 from corpora.datasets.columns import Mentions, batch_of
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_shards
-from corpora.document import Origin, Rejected
+from corpora.document import Rejected
 from corpora.evidence.evidence import Evidence, learn
 from corpora.evidence.places import Places
 from corpora.hashing.sampling import ratio
@@ -139,8 +139,6 @@ class GateMentions(OfRun, PerUnit[pa.RecordBatch, Yield]):
     """
 
     lang: str | None = None
-    origin: Origin = "lexicon"
-    """The origin of the added mentions."""
     only_remove: bool = False
 
     def start(self) -> None:
@@ -153,7 +151,7 @@ class GateMentions(OfRun, PerUnit[pa.RecordBatch, Yield]):
 
     def process(self, batch: pa.RecordBatch) -> Iterator[Yield]:
         """Add and remove mentions of a batch."""
-        gate = partial(self._gate.apply, origin=self.origin, only_remove=self.only_remove)
+        gate = partial(self._gate.apply, only_remove=self.only_remove)
         for rows, made in read_rows(batch, gate):
             if isinstance(made, Rejected):
                 yield made

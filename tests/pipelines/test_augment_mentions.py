@@ -108,12 +108,12 @@ def test_all_forms_become_mentions(inputs, tmp_path):
 
 
 def test_prefix_makes_the_form_a_mention(inputs, tmp_path):
-    assert run(inputs, tmp_path / "out", "--right", "prefix", "--origin", "title_match") == 0
+    assert run(inputs, tmp_path / "out", "--right", "prefix") == 0
 
     [*_, document, _] = open_dataset(tmp_path / "out", "documents").records()
     surfaces = [document.text[m.start : m.end] for m in document.mentions]
     assert surfaces == ["Universität Jena", "Jena", "Glas", "JENA"]
-    assert {m.origin for m in document.mentions} == {"title_match"}
+    assert {m.origin for m in document.mentions} == {"lexicon"}
 
 
 def test_all_else_stays_as_it_was(inputs, tmp_path):
