@@ -64,7 +64,7 @@ def documents(tmp_path_factory):
         ("corpora.ner.convert", 3, "{documents} --to brat"),
         ("modeling.link.__main__", 5, "train {documents} --max-wrong 0.1"),
         ("modeling.link.__main__", 6, "evaluate {documents} --folds 2"),
-        ("modeling.predict.__main__", 5, f"--tei {ROOT}/tests/data/letters/01.xml --undo"),
+        ("modeling.predict.__main__", 2, f"--tei {ROOT}/tests/data/letters/01.xml --undo"),
     ],
     ids=["concordance", "convert", "link-train", "link-evaluate", "predict"],
 )
