@@ -125,7 +125,7 @@ class Options:
         metavar="NAME",
         group=_TEI,
         help="edition that says how to read and write TEI: a built-in name or a TOML file "
-        "(default with --format tei: tei)",
+        "(default: tei)",
     )
     existing: Literal["keep", "only-new", "replace-predicted"] = option(
         "keep",
@@ -303,8 +303,6 @@ class Options:
             yield f"--format {self.format} is for --text, and needs --output, a file"
         if self.edition and self.text and self.format != "tei":
             yield "--edition is for --tei, or --text with --format tei"
-        if self.tei and not (self.edition or self.undo):
-            yield "--tei needs --edition: a shipped one (--edition tei), or a TOML file"
         if self.tei and not (self.output or self.candidates):
             yield "--tei needs --output, a folder for the files (or --candidates)"
         if self.documents and not self.output:

@@ -82,11 +82,11 @@ class TeiWork:
     @cached_property
     def edition(self) -> Edition:
         """The edition of ``--edition``."""
-        return load_edition(edition_path(self.options.edition or ""))
+        return load_edition(edition_path(self.options.edition or "tei"))
 
     @cached_property
     def _decisions_path(self) -> Path:
-        given, edition = self.options.decisions, self.options.edition or ""
+        given, edition = self.options.decisions, self.options.edition or "tei"
         return given or decisions_path(
             edition_path(edition),
             list(self.files.values()),

@@ -46,9 +46,10 @@ class Options:
         help="folder made by onoma evaluate, whose errors are shown in context",
     )
     edition: str = option(
-        "",
+        "tei",
         metavar="NAME",
-        help="edition that says how to read and write TEI: a built-in name or a TOML file",
+        help="edition that says how to read and write TEI: a built-in name or a TOML file "
+        "(default: tei)",
     )
     output: Path | None = option(
         None, metavar="DIR", help="folder in which changed TEI files are saved"
@@ -107,6 +108,12 @@ class Options:
         metavar="URL",
         help="addresses of reconciliation services, which are asked whom a name may mean",
     )
+    facsimiles: tuple[str, ...] = option(
+        (),
+        metavar="DIR|URL",
+        help="folders of images of pages, and beginnings of addresses that the page may load "
+        "images from",
+    )
     decisions: Path | None = option(
         None,
         metavar="FILE",
@@ -147,16 +154,16 @@ class Options:
                 if each.name not in own and getattr(self, each.name) != each.default:
                     raise UsageError(f"--{each.name} is for --tei")
             return
-        if not self.edition:
-            raise UsageError("--tei needs --edition: a shipped one (--edition tei), or a TOML file")
         if (self.output is None) == (self.page is None):
             raise UsageError("--output DIR, or --page FILE for a file without a server: name one.")
         if self.tagger and self.candidates:
             raise UsageError("--tagger and --candidates: name one of them.")
         if (self.labels or self.threshold) and not self.tagger:
             raise UsageError("--labels and --threshold are for --tagger.")
-        if self.page and (self.encoder or self.entities or self.reconcile):
-            raise UsageError("--encoder, --entities, --reconcile need the program, with --output.")
+        if self.page and (self.encoder or self.entities or self.reconcile or self.facsimiles):
+            raise UsageError(
+                "--encoder, --entities, --reconcile, --facsimiles need the program, with --output."
+            )
         if self.page:
             unused = ("recipe", "ner", "port", "no_open", "schema")
             refuse(self, *unused, because="needs the program, with --output in place of --page")

@@ -28,6 +28,7 @@ from corpora.tei.style import template, typed_entity
 from corpora.tei.writer import ACROSS, Correction
 from modeling.workbench.candidates import Source, about
 from modeling.workbench.entries import Entries
+from modeling.workbench.facsimiles import Facsimiles, images_in
 from modeling.workbench.journal import Action, Journal
 from modeling.workbench.letters import FileTexts, Letter, Letters, Suggester
 from modeling.workbench.made_entries import SUFFIX, MadeEntries, MadeEntry
@@ -36,6 +37,7 @@ from modeling.workbench.messages import (
     Decided,
     History,
     Listing,
+    Mark,
     Row,
     ShownLetter,
     State,
@@ -80,6 +82,7 @@ class Desk:
         schema: Path | None = None,
         style: Style | None = None,
         registers: Mapping[str, Path] | None = None,
+        facsimiles: Facsimiles | None = None,
     ) -> None:
         self.letters, self.journal = letters, journal
         self.reviewer, self.output = reviewer, output
@@ -87,7 +90,7 @@ class Desk:
         self.schema = schema
         """The schema that saved files are validated with; None: they are not."""
         self.sources: Sequence[Source] = (self.register, *sources)
-        self._style = style
+        self._style, self.facsimiles = style, facsimiles or Facsimiles()
         made_path = journal.path.with_name(journal.path.name.removesuffix(JOURNAL) + SUFFIX)
         self.made_entries = MadeEntries(made_path, registers or {})
         self._habits: Habits | None = None
@@ -207,12 +210,32 @@ class Desk:
             if letter.error:
                 raise CorpusError(letter.error)
             texts = self.letters.texts(letter)
+            views = [tei_view(*text, self.edition) for text in texts]
+            for mark in (mark for view in views for mark in view["marks"]):
+                self._show_image(letter, mark)
             return {
                 **self._state(letter),
                 "name": letter.name,
-                "documents": [tei_view(*text, self.edition) for text in texts],
+                "documents": views,
                 "entries": self._entries_of(letter),
             }
+
+    def _show_image(self, letter: Letter, mark: Mark) -> None:
+        """Replace the image of a page by an address that the page may load; else drop it."""
+        image = mark.pop("image", "")
+        if self.facsimiles.is_allowed(image):
+            mark["image"] = image
+        elif image and self.facsimiles.file(image):
+            number = images_in(self.letters.parsed(letter).source).index(image)
+            mark["image"] = f"api/letters/{letter.number}/images/{number}"
+
+    def image(self, number: int, image: int) -> Path:
+        """Find the file of an image of a letter; raises ``RefusedError`` where there is none."""
+        images = images_in(self.letters.parsed(self.look(self.letter_at(number))).source)
+        path = self.facsimiles.file(images[image]) if image < len(images) else None
+        if path is None:
+            raise RefusedError(f"There is no image {image}.")
+        return path
 
     def _entries_of(self, letter: Letter) -> dict[str, Candidate]:
         """Look up the entities that the names of a letter mean; unknown ones are left out."""

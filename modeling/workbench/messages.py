@@ -92,6 +92,8 @@ class Mark(TypedDict):
     n: NotRequired[str]
     inside: NotRequired[bool]
     facs: NotRequired[str]
+    image: NotRequired[str]
+    """The image of a page: an address of the program, or one that the command line allows."""
 
 
 class Style(TypedDict):

@@ -5,7 +5,7 @@ and no URL has the name of a file of the edition.
 """
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
@@ -21,6 +21,7 @@ from corpora.system.parsing import parse_json
 from modeling.workbench import finding, saving
 from modeling.workbench.datasets import Reader
 from modeling.workbench.desk import ConflictError, Desk
+from modeling.workbench.facsimiles import KINDS
 from modeling.workbench.names import RefusedError
 from modeling.workbench.overview import overview, unlinked
 
@@ -70,9 +71,12 @@ def reading_application(reader: Reader) -> Starlette:
     )
 
 
-def _page_routes() -> list[Route]:
+def _page_routes(origins: Sequence[str] = ()) -> list[Route]:
+    """Return the routes of the page's files; ``origins`` are the servers it loads images from."""
+    policy = _HEADERS["Content-Security-Policy"]
+    policy = policy.replace("img-src 'self'", " ".join(["img-src 'self'", *origins]))
     return [
-        Route("/", _file("index.html")),
+        Route("/", _file("index.html", {"Content-Security-Policy": policy})),
         *(Route(f"/{name}", _file(name)) for name in page_files() if name != "index.html"),
     ]
 
@@ -89,7 +93,8 @@ def application(desk: Desk, learner: "Learner | None" = None) -> Starlette:
     """Make the application; the caller must put a ``Guard`` before it."""
     return Starlette(
         routes=[
-            *_page_routes(),
+            *_page_routes(desk.facsimiles.origins),
+            Route("/api/letters/{number:int}/images/{image:int}", _image(desk)),
             _read("/api/letters", lambda _: desk.listing() | {"canTrain": learner is not None}),
             _read("/api/letters/{number:int}", lambda r: desk.letter(**r.path_params)),
             _read(
@@ -133,9 +138,23 @@ def _list(body: object) -> list[Mapping[str, object]]:
     return body
 
 
-def _file(name: str) -> _Answer:
+def _image(desk: Desk) -> _Answer:
+    async def answer(request: Request) -> Response:
+        try:
+            path = await run_in_threadpool(lambda: desk.image(**request.path_params))
+            data = await run_in_threadpool(path.read_bytes)
+        except (CorpusError, OSError):
+            return _json({"detail": "There is no such image."}, status=404)
+        kind = KINDS[path.suffix.lower()]
+        return Response(data, headers={**_HEADERS, "Content-Type": kind})
+
+    return answer
+
+
+def _file(name: str, more: Mapping[str, str] | None = None) -> _Answer:
     async def answer(_: Request) -> Response:
-        return Response(page_files()[name], headers={**_HEADERS, "Content-Type": _kind(name)})
+        headers = {**_HEADERS, "Content-Type": _kind(name), **(more or {})}
+        return Response(page_files()[name], headers=headers)
 
     return answer
 

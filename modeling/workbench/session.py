@@ -24,6 +24,7 @@ from modeling.workbench.candidates import Reconciled, Vocabulary
 from modeling.workbench.datasets import open_documents, open_evaluation
 from modeling.workbench.desk import Desk
 from modeling.workbench.entries import Entries
+from modeling.workbench.facsimiles import Facsimiles
 from modeling.workbench.journal import Journal
 from modeling.workbench.letters import Letters, Suggester
 from modeling.workbench.suggestions import ListedSuggestions, tagged_suggestions, taken_run
@@ -62,6 +63,7 @@ def make_desk(options: "Options") -> Desk:
         output=output,
         schema=options.schema or fetched_schema(),
         register=entries,
+        facsimiles=Facsimiles(options.facsimiles),
         registers=find_inputs(options.register, suffix=SUFFIXES, option="register")
         if options.register
         else {},

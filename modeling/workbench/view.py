@@ -15,6 +15,7 @@ from corpora.document import Document, Paragraph
 from corpora.tei.edition import Edition, Role
 from corpora.tei.places import Places
 from corpora.tei.source import Node, Source
+from modeling.workbench.facsimiles import image_of
 from modeling.workbench.messages import (
     Block,
     BlockTei,
@@ -156,7 +157,7 @@ class _Tei:
             if node.name in _BREAKS and not node.is_expanded:
                 at = self._at(node.first, self._part_of[node.number])
                 if at is not None:
-                    yield _mark(node, at)
+                    yield _mark(node, at, image_of(self.source, node))
 
     def _styles(self) -> Iterator[Style]:
         offsets, indexes = self._written
@@ -187,15 +188,16 @@ class _Tei:
         return int(self._written[1][positions[index]]) + 1 if index >= 0 else 0
 
 
-def _mark(node: Node, at: int) -> Mark:
+def _mark(node: Node, at: int, image: str) -> Mark:
     made: Mark = {"at": at, "kind": _BREAKS[node.name]}
     if number := node.attributes.get("n"):
         made["n"] = number
     if node.attributes.get("break") == "no":
         made["inside"] = True
-    facsimile = node.attributes.get("facs", "")
-    if _WEB.fullmatch(facsimile):
-        made["facs"] = facsimile
+    if image:
+        made["image"] = image
+    if _WEB.fullmatch(image):
+        made["facs"] = image
     return made
 
 

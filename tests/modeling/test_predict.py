@@ -90,7 +90,6 @@ def test_a_masked_word_and_a_masked_entity_are_guessed(tmp_path, examples, capsy
     [
         (["--text", "x.txt"], "name a run"),
         (["run", "--text", "x.txt", "--edition", "tei"], "--edition is for --tei"),
-        (["run", "--tei", "x.xml", "--output", "o"], "--tei needs --edition"),
         (["run", "--tei", "x.xml", "--edition", "tei"], "--tei needs --output"),
         (["run", "--documents", "d"], "--documents needs --output"),
         (["run", "--text", "x", "--threshold", "2"], "at most 1"),

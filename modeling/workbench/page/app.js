@@ -224,6 +224,7 @@ class App {
     main.replaceChildren(...this.letter.documents.map((one, d) => showDocument(one, this.letter.items[d], this.listing.labels)));
     this.showCurrent();
     this.showCounts();
+    this.followPage();
   }
 
   article(d) {
@@ -612,6 +613,26 @@ class App {
     });
   }
 
+  // The image of the page that is read, beside the text.
+  toggleFacsimile() {
+    const figure = document.getElementById("facsimile");
+    if (figure.hidden && !document.querySelector(".pb[data-image]")) return this.say(word("noFacsimile"));
+    figure.hidden = !figure.hidden;
+    document.body.classList.toggle("facsimile", !figure.hidden);
+    this.followPage();
+  }
+
+  followPage() {
+    const figure = document.getElementById("facsimile");
+    if (figure.hidden) return;
+    const pages = [...document.querySelectorAll(".pb[data-image]")];
+    const line = document.getElementById("letter").getBoundingClientRect().top + 200;
+    const page = pages.findLast((each) => each.getBoundingClientRect().top < line) || pages[0];
+    const image = figure.firstElementChild;
+    if (!page) image.removeAttribute("src");
+    else if (image.getAttribute("src") !== page.dataset.image) Object.assign(image, { src: page.dataset.image, alt: page.textContent });
+  }
+
   // Other actions
 
   // Open the panel that links the current name, or that remarks on it.
@@ -712,6 +733,7 @@ class App {
       const found = event.target.closest?.(".item");
       if (found && getSelection().isCollapsed) this.look(Number(found.closest("article").dataset.document), found.dataset.id, { scroll: false });
     });
+    document.getElementById("letter").addEventListener("scroll", () => this.followPage(), { passive: true });
     document.addEventListener("selectionchange", () => {
       clearTimeout(this.selecting);
       this.selecting = setTimeout(() => this.letter && !this.listing.isReadOnly && !this.linking && this.noteSelection(), 60);
@@ -793,6 +815,7 @@ const KEYS = {
   },
   r: (app) => app.listing.canTrain && trainDialog(app),
   l: () => document.getElementById("letter").classList.toggle("lines"),
+  f: (app) => app.toggleFacsimile(),
   g: (app) => overviewDialog(app),
   "[": (app) => app.turn(-1),
   ",": (app) => app.turn(-1),

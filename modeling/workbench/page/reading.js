@@ -111,8 +111,8 @@ function showMark(mark) {
   if (mark.kind === "line" || mark.kind === "column") return make("span", { class: "lb", "aria-hidden": "true" });
   if (mark.kind === "note") return make("sup", { class: "anchor", "aria-hidden": "true" }, mark.n);
   const name = `${word("page")} ${mark.n || ""}`.trim();
-  if (!mark.facs) return make("span", { class: "pb" }, name);
-  return make("a", { class: "pb", href: mark.facs, target: "_blank", rel: "noopener noreferrer" }, name, make("span", { class: "away", "aria-label": word("facsimile") }, "↗"));
+  if (!mark.facs) return make("span", { class: "pb", "data-image": mark.image }, name);
+  return make("a", { class: "pb", "data-image": mark.image, href: mark.facs, target: "_blank", rel: "noopener noreferrer" }, name, make("span", { class: "away", "aria-label": word("facsimile") }, "↗"));
 }
 
 function showName(one, span, labels) {

@@ -1,10 +1,15 @@
 """Names of the edition, corrected in the page by keyboard alone, saved, and undone."""
 
+import base64
 import json
 
 from corpora.tei.undo import undo
+from tests.modeling.workbench.conftest import options_to_serve
 from tests.modeling.workbench.test_day import Editor, lines_of
 
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 TEXT = """<p><placeName>Jena</placeName> und <placeName>Jena</placeName>,
 <placeName>Jena</placeName>, <placeName ref="#o2">Leipzig</placeName></p>"""
 
@@ -60,6 +65,26 @@ def test_a_click_shows_the_element_of_a_name_and_keys_correct_it(sample, serve, 
     editor.press("z")
     save(editor)
     assert path.read_bytes() == original
+    assert not editor.faults
+
+
+def test_the_facsimile_of_the_page_is_beside_the_text(sample, serve, browser):
+    (sample / "images").mkdir()
+    (sample / "images" / "one.png").write_bytes(PIXEL)
+    pages = '<p><pb n="1" facs="#f1"/>Jena <placeName>Ulm</placeName></p>'
+    surface = '<facsimile><surface xml:id="f1"><graphic url="x/one.png"/></surface></facsimile>'
+    (sample / "letters" / "00.xml").write_text(
+        f'<TEI xmlns="http://www.tei-c.org/ns/1.0">{surface}<text><body>{pages}</body></text></TEI>'
+    )
+    editor = Editor(browser)
+    options = (*options_to_serve(sample), "--facsimiles", sample / "images")
+    editor.open(f"{serve(*options).address}#0")
+
+    editor.press("f")
+
+    editor.page.wait_for_function("() => document.querySelector('#facsimile img').naturalWidth")
+    editor.press("f")
+    assert not editor.page.is_visible("#facsimile")
     assert not editor.faults
 
 
