@@ -25,7 +25,9 @@ def run_plainly(graph, units, *, run):
     For tests that run a pipeline dozens of times; others prove that a runner makes the same bytes.
     """
     steps = {"ParDo": _Step, "GroupByKey": _Group, "Reshuffle": _Pass, "Flatten": _Flatten}
-    with patch.multiple(beam, **steps):
+    steps |= {"FlatMap": _FlatMap, "Map": _Map, "Create": _Create}
+    sides = {"AsIter": lambda plain: plain.taken, "AsSingleton": lambda plain: plain.only}
+    with patch.multiple(beam, **steps), patch.multiple(beam.pvalue, **sides):
         made = graph(_Plain(units), run.settings, run)
     for _ in made.values:
         pass
@@ -37,7 +39,7 @@ class _Step:
     def __init__(self, fn):
         self.fn = pickler.roundtrip(fn)
 
-    def with_output_types(self, _):
+    def with_output_types(self, *_):
         return self
 
     with_input_types = with_output_types
@@ -55,6 +57,29 @@ class _Step:
             self.fn.teardown()
 
 
+class _FlatMap(_Step):
+    """In the place of a ``FlatMap``; side inputs are functions."""
+
+    def __init__(self, fn, *sides):
+        super().__init__(fn)
+        self.sides = sides
+
+    def do(self, values):
+        sides = [side() for side in self.sides]
+        for value in values:
+            yield from self.made(value, *sides)
+
+    def made(self, value, *sides):
+        return self.fn(value, *sides)
+
+
+class _Map(_FlatMap):
+    """In the place of a ``Map``."""
+
+    def made(self, value, *sides):
+        return [self.fn(value, *sides)]
+
+
 class _Pass(_Step):
     """In the place of a ``Reshuffle``."""
 
@@ -63,6 +88,16 @@ class _Pass(_Step):
 
     def do(self, values):
         return values
+
+
+class _Create(_Pass):
+    """In the place of a ``Create``."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def do(self, _):
+        return iter(self.values)
 
 
 class _Group(_Pass):
@@ -91,5 +126,16 @@ class _Plain:
     def __or__(self, step):
         if not isinstance(step, _Step):
             return step.expand(self)
+        return _Plain(step.do(self.taken()))
+
+    @property
+    def pipeline(self):
+        return _Plain([])
+
+    def taken(self):
         self.values, values = tee(self.values)  # another step may take them, too
-        return _Plain(step.do(values))
+        return values
+
+    def only(self):
+        [value] = self.taken()
+        return value
