@@ -72,12 +72,13 @@ def test_counts_are_those_of_a_comparison_of_dictionaries(tmp_path_factory, old,
     rng.shuffle(order)
     both = old.keys() & new.keys()
 
-    of = compare_documents(
-        tmp_path_factory.mktemp("pair"),
-        [document(n, *old[n]) for n in old],
-        [document(n, *new[n]) for n in order],
-        n_examples=99,
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("corpora.diff.comparison.N_EXAMPLES", 99)
+        of = compare_documents(
+            tmp_path_factory.mktemp("pair"),
+            [document(n, *old[n]) for n in old],
+            [document(n, *new[n]) for n in order],
+        )
 
     assert of.counts == {
         "added": len(new.keys() - old.keys()),

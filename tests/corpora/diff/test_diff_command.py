@@ -95,8 +95,10 @@ def test_a_limit_on_a_reason_that_is_new_counts_from_nothing(tmp_path):
     assert main([*folders, "--fail-if", "rejected.no_text=x3", "rejected=off"]) == 3
 
 
-def test_what_is_not_listed_is_counted(tmp_path, capsys):
-    main([*pair(tmp_path, n_new=90), "--examples", "3"])
+def test_what_is_not_listed_is_counted(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("corpora.diff.comparison.N_EXAMPLES", 3)
+
+    main(pair(tmp_path, n_new=90))
 
     assert "removed: … 7 more" in capsys.readouterr().out
 
