@@ -222,9 +222,8 @@ class View:
     def _is_in_run(self, one: Occurrence) -> bool:
         """Tell whether a word with a capital beside a place belongs to a longer name.
 
-        It does if it is mostly seen inside names. A word that never stands beside a tagged name
-        does if it is an initial, and, where common nouns have no capital, if it is never seen in
-        lower case.
+        It does if it is mostly seen inside names, or is an initial. A word that never stands beside
+        a tagged name does, where common nouns have no capital, if it is never seen in lower case.
         """
         return any(self._is_part(word, is_first=word == one.left) for word in one.run)
 
@@ -234,8 +233,10 @@ class View:
         side = 0 if is_first else 1
         around = self._names.around
         is_beside = any(around.get((kind, side, word, True), self._held) for kind in _ALL_KINDS)
-        if is_beside or word.endswith("."):
-            return not is_beside and len(word) == len("P.")
+        if word.endswith("."):
+            return len(word) == len("P.")
+        if is_beside:
+            return False
         return not (self._capitalises_nouns or self._lower[word.casefold()])
 
 

@@ -309,6 +309,15 @@ def test_places_that_editors_passed_over_are_hardly_names_in_a_letter_that_they_
     assert judged.probability < untagged.probability
 
 
+def test_an_initial_belongs_to_the_name_though_editors_tagged_some_names_without_theirs():
+    edition = load_edition(edition_path("tei"))
+    lines = [("Da kam Herr P. [Sperber] zu uns.", ("person", "P.1"), 1)]
+    new = Document(id="new", group="tei", source="new.xml", text="Da kam Herr P. Sperber zu uns.")
+    dictionary = dictionary_of([*letters(80, lines=lines), new], edition)
+
+    assert [judged.is_name for judged in dictionary.judge(new)] == [False]
+
+
 def joined_with(score, *, form):
     """Join a tagger's name of a letter about Jena and a stone with the dictionary's names."""
     edition = load_edition(edition_path("tei"))
