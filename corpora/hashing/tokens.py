@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpora.hashing.strings import long_hashes
+from corpora.hashing.strings import buffers_of, long_hashes
 
 Hashes = npt.NDArray[np.uint64]
 Indices = npt.NDArray[np.int64]
@@ -72,4 +72,5 @@ def hash_windows(values: Hashes, n: int) -> Hashes:
 
 def hash_strings(strings: pa.StringArray) -> Hashes:
     """Hash each string of an array to 64 bits, for use as values of ``Runs``."""
-    return mix(long_hashes(strings))
+    lengths = np.diff(buffers_of(strings)[0]).astype(np.uint64)  # else "" would be as "\x01"
+    return mix(long_hashes(strings) ^ lengths * np.uint64(_BASE))

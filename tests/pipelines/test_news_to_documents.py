@@ -5,12 +5,14 @@ import json
 import random
 import shutil
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from corpora.datasets.shards import open_dataset
 from corpora.store.inspection import main as shards
+from corpora.system.sandbox import Bounds
 from pipelines import news_to_documents
 from pipelines.news_to_documents import main
 from tests.corpora.news.archive_samples import PAGE, READABLE, by_record, plain, warc_record
@@ -242,7 +244,8 @@ def test_damaged_records_are_rejected_with_their_place(tmp_path):
     assert accounting_of(tmp_path / "out")["read"] == 10
 
 
-def test_hostile_pages_are_rejected_and_the_others_kept(tmp_path):
+def test_hostile_pages_are_rejected_and_the_others_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr("pipelines.transforms.news.Bounds", partial(Bounds, seconds=3))
     pages = tmp_path / "pages"
     pages.mkdir()
     for name in ("museum.html", "bruecke.html"):

@@ -5,8 +5,17 @@ import pytest
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
 from corpora.entities.vocabulary import EntityVocab
+from corpora.examples import mentions
 from corpora.system.writing import write_json
 from tests.corpora.examples.small_examples import ENTITIES
+
+
+@pytest.fixture(scope="module")
+def short_mentions():
+    """Let mentions of more than four subwords be too long."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mentions, "MAX_SUBWORDS", 4)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,6 @@ RULES = st.builds(
         origins=st.just(ORIGINS),
         keep_unknown=st.booleans(),
         min_entity_count=st.integers(1, 3),
-        max_subwords=st.integers(1, 6),
         max_entities=st.integers(1, 4),
     ),
     min_sentence_subwords=st.integers(1, 3),

@@ -3,6 +3,7 @@
 from collections import Counter
 
 from corpora.entities.vocabulary import UNK
+from corpora.examples import mentions
 from tests.corpora.entity_ids import id_of
 from tests.corpora.examples.small_examples import ENTITIES, LISTS, tokenizer
 
@@ -53,7 +54,7 @@ def slow_fate(mention, sentences, vocab, limits, *, min_size):
         return "without_subwords"
     if len({s for s, _ in touched}) > 1:
         return "crossing_sentences"
-    if len(touched) > limits.max_subwords:
+    if len(touched) > mentions.MAX_SUBWORDS:
         return "too_long"
     (s, first), (_, last) = min(touched), max(touched)
     if len(sentences[s]) < min_size:

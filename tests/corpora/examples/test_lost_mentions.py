@@ -3,16 +3,20 @@
 from collections import Counter
 from dataclasses import asdict, replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpora.document import Document, Mention, Span
+from corpora.examples import mentions
 from corpora.examples.lost_mentions import LISTED, Listing, section, to_tsv
 from corpora.examples.maker import ExampleMaker
 from corpora.examples.mentions import NAMED
 from tests.corpora.examples.random_documents import RULES, documents
 from tests.corpora.examples.slow_examples import slow_subwords
 from tests.corpora.examples.small_examples import batch_of, make, rules, tokenizer
+
+pytestmark = pytest.mark.usefixtures("short_mentions")
 
 
 @settings(max_examples=100)
@@ -35,7 +39,7 @@ def test_mentions_without_room_are_named_with_what_they_are(vocab, several, how)
             if subword[1] < lost.end and lost.start < subword[2]
         ]
         assert lost.subwords == len(touched)
-        assert (lost.subwords > how.mentions.max_subwords) == (lost.reason == "too_long")
+        assert (lost.subwords > mentions.MAX_SUBWORDS) == (lost.reason == "too_long")
 
 
 def many_long_mentions(n, id="d"):
@@ -50,8 +54,9 @@ def many_long_mentions(n, id="d"):
     )
 
 
-def test_the_first_lost_mentions_are_named_and_all_are_counted(vocab):
-    maker, listing = ExampleMaker(tokenizer(), vocab, rules(max_subwords=1)), Listing()
+def test_the_first_lost_mentions_are_named_and_all_are_counted(vocab, monkeypatch):
+    monkeypatch.setattr(mentions, "MAX_SUBWORDS", 1)
+    maker, listing = ExampleMaker(tokenizer(), vocab, rules()), Listing()
     batches = [many_long_mentions(LISTED - 30, "a"), many_long_mentions(LISTED + 7, "b")]
 
     made = [maker.make(batch_of(of)) for of in batches]
@@ -62,7 +67,8 @@ def test_the_first_lost_mentions_are_named_and_all_are_counted(vocab):
     assert [(row["document"], row["start"]) for row in taken] == expected
 
 
-def test_a_lost_mention_stands_on_a_line_and_is_not_shown_without_end(vocab):
+def test_a_lost_mention_stands_on_a_line_and_is_not_shown_without_end(vocab, monkeypatch):
+    monkeypatch.setattr(mentions, "MAX_SUBWORDS", 2)
     text = "ab\n\tab |" + "c" * 300
     mention = Mention(0, len(text), entity="x:Ab", origin="link")
     of = Document(
@@ -70,7 +76,7 @@ def test_a_lost_mention_stands_on_a_line_and_is_not_shown_without_end(vocab):
         sentences=(Span(0, len(text)),), mentions=(mention,),
     )  # fmt: skip
 
-    lost = make(of, vocab, max_subwords=2).lost
+    lost = make(of, vocab).lost
 
     [head, line] = to_tsv(map(asdict, lost))
     assert len(head.split("\t")) == len(line.split("\t"))

@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +12,8 @@ from corpora.examples.mentions import LOSSES
 from tests.corpora.examples.random_documents import RULES, documents
 from tests.corpora.examples.slow_examples import slow_examples
 from tests.corpora.examples.small_examples import LISTS, batch_of, tokenizer
+
+pytestmark = pytest.mark.usefixtures("short_mentions")
 
 
 @settings(max_examples=300)

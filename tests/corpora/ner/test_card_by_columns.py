@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from corpora.document import Sentence
@@ -146,6 +146,7 @@ def test_leftmost_longest_equals_walking_from_left_to_right(spans):
     assert [(starts[i], ends[i]) for i in kept] == [(m.start, m.end) for m in expected]
 
 
+@example(["", "\x01", "\x02\0"])
 @given(st.lists(st.text(max_size=4), max_size=30))
 def test_strings_have_one_hash_if_and_only_if_they_are_equal(strings):
     hashes = hash_strings(pa.array(strings, pa.string())).tolist()

@@ -170,8 +170,9 @@ def test_every_decoder_of_a_head_finds_spans_inside_the_sentences(kind):
 
     for decoder in DECODERS[kind]:
         for found, length in zip(model.find(read, decoder=decoder), (4, 1, 5), strict=True):
-            ends = [0, *(edge for span in found.spans for edge in (span.start, span.end)), length]
-            assert ends == sorted(ends)
+            assert all(0 <= span.start < span.end <= length for span in found.spans)
+            ends = [edge for span in found.spans for edge in (span.start, span.end)]
+            assert ends == sorted(ends) or decoder == "nest"
             assert all(0 <= span.probability <= 1 for span in found.spans)
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from corpora.system.writing import appearing
+from corpora.system.writing import appearing, temporary_path
 from modeling.models.weights import WeightsError
 from modeling.training.checkpoints import (
     load_weights,
@@ -79,7 +79,8 @@ def test_a_damaged_one_is_skipped_with_a_warning(folder, caplog, damage):
 
 
 def test_a_half_written_one_is_not_seen_and_is_removed(folder):
-    half = folder / f".tmp-7fffffff{'0' * 24}-step-000025"  # no process has this id
+    name = temporary_path(folder / "step-000025").name
+    half = folder / f".tmp-7fffffff{name[13:]}"  # no process has this id
     half.mkdir()
     (half / "model.safetensors").write_bytes(b"x")
 

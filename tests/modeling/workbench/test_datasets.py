@@ -88,7 +88,7 @@ def test_nothing_can_be_decided_on_a_dataset(reader):
     assert listed["isReadOnly"]
     assert status == 404
     with pytest.raises(UsageError, match="--edition is for --tei"):
-        Options(documents="documents", edition="tei")
+        Options(documents="documents", edition="sturm")
 
 
 @pytest.mark.parametrize("unused", [{"port": 8000}, {"no_open": True}, {"recipe": "crf"}])
