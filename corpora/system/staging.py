@@ -22,6 +22,7 @@ from corpora.system.buckets import Bucket, Found, etag_of, transfer
 from corpora.system.copies import copied, with_addresses
 from corpora.system.files import check_plain, home
 from corpora.system.parsing import parse_json
+from corpora.system.writing import temporary_path
 
 CACHE = "ONOMA_CACHE"
 _A_WEEK = 7 * 24 * 3600
@@ -292,11 +293,10 @@ def _assemble(url: str, paths: Mapping[str, Path]) -> Path:
     key = hashlib.sha256("\0".join([url, *map(str, paths.values())]).encode()).hexdigest()
     target = cache_folder() / "folders" / key[:32] / PurePosixPath(url).name
     if not target.exists():
-        temporary = target.parent.with_name(f".tmp-{os.getpid()}-{key[:32]}")
+        temporary = temporary_path(target.parent)
         for name, path in paths.items():
             file = temporary / target.name / name
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.unlink(missing_ok=True)
             file.hardlink_to(path)
         with suppress(OSError):  # another process was faster
             temporary.rename(target.parent)
