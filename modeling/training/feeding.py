@@ -129,9 +129,10 @@ class Feed:
 
     def entity_weights(self) -> Tensor | None:
         """Compute the (entities,) weights of masked entities in the loss; None: all are 1."""
-        heads, counts = self.config.heads, self.sources.entity_counts
+        heads = self.config.heads
         if heads.entity_weights == "even" or "entities" not in heads.weights:
             return None
+        counts = self.sources.entity_counts
         mean = counts.sum() / max(np.count_nonzero(counts), 1)
         return torch.from_numpy(np.where(counts > 0, mean / np.maximum(counts, 1), 0.0)).float()
 

@@ -1,4 +1,5 @@
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -109,3 +110,17 @@ def test_a_base_brings_its_sizes(examples, tmp_path, capsys):
     encoder = json.loads((tmp_path / "run/final/config.json").read_text("utf-8"))["encoder"]
     assert (code, encoder["width"], encoder["n_layers"]) == (0, 16, 2)
     assert "was made with encoder.width=16 (here 32)" in capsys.readouterr().err
+
+
+def test_examples_without_entities_train_an_encoder_of_words(examples, tmp_path):
+    folder = tmp_path / "examples"
+    shutil.copytree(examples, folder)
+    (folder / "_entities.ipc").unlink()
+    description = json.loads((folder / "dataset.json").read_text())
+    description["plan"]["parameters"]["n_entities"] = None
+    (folder / "dataset.json").write_text(json.dumps(description))
+
+    command = ["bert_small", "--examples", str(folder), "--output", str(tmp_path / "run")]
+    assert main([*command, "--set", "training.max_steps=2", "training.batch_size=4"]) == 0
+
+    assert (tmp_path / "run" / "final" / "model.safetensors").exists()

@@ -19,7 +19,7 @@ FILM = (
 @pytest.fixture
 def folder(tmp_path):
     [program] = re.findall(
-        r'^```python\n("""Convert subtitles.*?)^```',
+        r'^```py\n("""Convert subtitles.*?)^```',
         PAGE.read_text("utf-8"),
         re.MULTILINE | re.DOTALL,
     )
