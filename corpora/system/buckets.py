@@ -360,13 +360,13 @@ def open_store(kind: str, root: str) -> "Store":
         endpoint = os.environ.get(variable)
         if endpoint and not endpoint.startswith(("http://", "https://")):
             raise UsageError(f"{variable}: must begin with https:// or http://.")
-    _check_credentials(kind, root)
     try:
         from obstore.store import AzureStore, GCSStore, S3Store
     except ImportError:
         raise UsageError(
             f"{kind}://{root}: buckets need another package: pip install 'onoma[buckets]'."
         ) from None
+    _check_credentials(kind, root)
     seconds = timedelta(seconds=max(patience(), 1))
     client: ClientConfig = {
         "connect_timeout": min(seconds, timedelta(seconds=10)),
