@@ -330,12 +330,19 @@ def write_side_files(build: "Build", settings: Settings) -> None:
     write_text(build.side / "report.md", [text])
 
 
-next_steps = said("""\
-made  {output} (dataset)
+_MADE = said("made  {output} (dataset)")
+_REPORT = said("read  {output}/report.md: how many are right, and the most frequent additions")
+_NEXT = said("""\
 next  onoma verify {output}
       onoma show {output} --limit 1
       onoma tokenizer --input {output} …
 """)
+
+
+def next_steps(options: Options) -> list[str]:
+    """Say what was made; after a gate, also where its precision stands."""
+    report = _REPORT(options) if options.policy == "gated" else []
+    return [*_MADE(options), *report, *_NEXT(options)]
 
 
 main = partial(run.main, "pipelines.augment_mentions", "augment")

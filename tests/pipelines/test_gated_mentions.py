@@ -108,7 +108,7 @@ def test_a_name_inside_a_longer_name_that_nobody_listed_is_held_back(tmp_path):
     assert added(tmp_path / "out")[-1] == ("Albta", " now.")
 
 
-def test_the_model_and_its_precision_lie_beside_the_output(inputs, tmp_path):
+def test_the_model_and_its_precision_lie_beside_the_output(inputs, tmp_path, capsys):
     assert run(inputs, tmp_path / "out", "--min-precision", "0.8") == 0
 
     evidence = json.loads((tmp_path / "out" / "evidence.json").read_text("utf-8"))
@@ -123,6 +123,7 @@ def test_the_model_and_its_precision_lie_beside_the_output(inputs, tmp_path):
         if mention.origin == "lexicon"
     ]
     assert min(scores) >= evidence["measured"]["threshold"] - 1e-6
+    assert f"read  {tmp_path / 'out'}/report.md" in capsys.readouterr().out
 
 
 def test_two_workers_write_the_same_bytes(inputs, tmp_path):
