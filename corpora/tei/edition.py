@@ -34,6 +34,7 @@ SUFFIXES = (".xml", ".tei")
 _REST = "..."  # in a list: stands for the default's patterns
 _BESIDE = {"annotation", "listannotation", "span", "spangrp", "standoff"}
 _NAMING = {"persname", "placename", "orgname", "geogname", "eventname", "rs", "name"}
+_OUR_NOTES = "note[@resp^='#onoma-']"
 _MAX_KNOWN = 1000  # cached combinations of attribute values for each element name
 
 
@@ -166,6 +167,9 @@ class Edition:
     rest of the value is the id."""
     write: Mapping[str, Element] = field(default_factory=dict)
     """The element that a predicted name becomes, by label, where the edition gives one."""
+    remarks: Element | str | None = None
+    """How a person's remark on a name is written: a ``note`` after it, or an attribute of the name
+    (``ana``); None: not at all."""
     metadata: Mapping[str, Sequence[Rule]] = field(default_factory=dict)
     """The rules that find each piece of metadata, the best first; ``title`` is the document's
     title."""
@@ -264,7 +268,7 @@ class Edition:
 
 _STRINGS = list[Text]
 _TYPES: Mapping[str, object] = {
-    **dict.fromkeys(("name", "lang", "extends"), Text),
+    **dict.fromkeys(("name", "lang", "extends", "remarks"), Text),
     **dict.fromkeys(("content", "unlabelled"), _STRINGS),
     **dict.fromkeys(("labels", "metadata", "choose"), Mapping[str, _STRINGS]),
     **dict.fromkeys(("characters", "write", "languages"), Mapping[str, Text]),
@@ -420,6 +424,9 @@ def _build(tables: JsonObject, source: _Source, *, own: JsonObject, default_name
     lists = {**tables.get("text", {}), **tables.get("documents", {}), **breaks}
     content = tuple(name.lower() for name in tables.get("content", ["text"]))
     lists["leave_out"] = [p for p in lists.get("leave_out", ()) if p.lower() not in content]
+    remarks = _remarks(tables["remarks"], source) if "remarks" in tables else None
+    if isinstance(remarks, Element):  # what people remark on names is no text of the edition
+        lists["leave_out"].append(_OUR_NOTES)
     edition = Edition(
         name=tables.get("name", default_name),
         lang=tables.get("lang"),
@@ -441,6 +448,7 @@ def _build(tables: JsonObject, source: _Source, *, own: JsonObject, default_name
         spaces=entities.get("spaces", {}),
         prefixes=_prefixes(entities.get("prefixes", {}), source),
         write={label: _template(text, source) for label, text in tables.get("write", {}).items()},
+        remarks=remarks,
         metadata={
             key: tuple(_compiled(parse_rule, items, source))
             for key, items in tables.get("metadata", {}).items()
@@ -483,6 +491,17 @@ def _template(text: str, source: _Source) -> Element:
     if template is None:
         example = "write rs or rs[@type='person']"
         raise source.error(text, f"[write] {text!r} does not say what to write; {example}")
+    return template
+
+
+def _remarks(text: str, source: _Source) -> Element | str:
+    """Read how remarks are written: the pattern of a ``note``, or an attribute (``@ana``)."""
+    if re.fullmatch(r"@[^\W\d][\w.:-]*", text):
+        return text[1:]
+    template = template_of(*_compile([text], source))
+    if template is None or template.name != "note":
+        why = "says neither a note nor an attribute; write note[@type='remark'] or @ana"
+        raise source.error(text, f"remarks: {text!r} {why}")
     return template
 
 

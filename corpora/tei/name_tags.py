@@ -16,7 +16,7 @@ from corpora.tei.records import record
 from corpora.tei.retagging import retagged
 from corpora.tei.source import Edit, Node, Source
 from corpora.tei.standoff import Target, stand_off_edits
-from corpora.tei.style import certainty, escape, tag, template
+from corpora.tei.style import Remark, certainty, escape, tag, template
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +36,8 @@ class Added:
     """The existing name that is replaced, or taken out; None for a new name."""
     taken: tuple[Node, ...] = ()
     """The elements of the existing name."""
+    remark: Remark | None = None
+    """What a person remarks on the name, as it is written; else None."""
 
     @property
     def is_gone(self) -> bool:
@@ -45,8 +47,19 @@ class Added:
     def element(self, edition: Edition) -> tuple[str, list[tuple[str, str]]]:
         """Return the element of a new name, and its attributes except those of ``said``."""
         element = template(edition, self.mention.label or "")
-        attributes = [*element.attributes.items(), *([self.reference] if self.reference else [])]
+        more = (self.reference, self.remark and self.remark.attribute)
+        attributes = [*element.attributes.items(), *filter(None, more)]
         return element.written_name, attributes
+
+    def note(self, prefix: str, by: Responsibility) -> tuple[str, list[str]]:
+        """Return the note that follows the name, and its fingerprint; empty if there is none."""
+        if self.remark is None or self.remark.note is None or self.is_gone:
+            return "", []
+        element, text = self.remark.note, self.remark.text
+        attributes = [*element.attributes.items(), ("resp", by.resp)]
+        name = prefix + element.written_name
+        markup = f"{tag(name, attributes)}{escape(text)}</{name}>"
+        return markup, [fingerprint(element.written_name, attributes, text)]
 
     def said(self, by: Responsibility) -> list[tuple[str, str]]:
         """Return the attributes for the probability, and for who is responsible."""
@@ -69,7 +82,9 @@ class _TaggedFragment(NamedTuple):
     added: Added
     opening: str
     closing: str
-    fingerprint: str
+    """The end tag, and the note that follows the name."""
+    fingerprints: list[str]
+    """The fingerprint of the element, and that of the note."""
 
 
 def compose(
@@ -108,7 +123,8 @@ def compose(
     ]
     edits += stand_off_edits(source, [(tei, markup) for tei, markup, _ in spans], by=by)
     prints: dict[str, list[str]] = defaultdict(list)
-    prints[""] = [*(one.fingerprint for one in inline), *(print_ for _, _, print_ in spans)]
+    prints[""] = [print_ for one in inline for print_ in one.fingerprints]
+    prints[""] += [print_ for _, _, print_ in spans]
     for attribute, print_, edit in _referred(source, added, by=by):
         prints[attribute].append(print_)
         edits.append(edit)
@@ -128,12 +144,16 @@ _TAG_END = re.compile(r"[ \t\r\n]*/?>$")
 def _referred(
     source: Source, added: Sequence[Added], *, by: Responsibility
 ) -> Iterator[tuple[str, str, Edit]]:
-    """Add references to the start tags of existing names.
+    """Add references to the start tags of existing names, and notes after them.
 
-    Yields the attribute, the fingerprint of the name with it, and the edit.
+    Yields the attribute (empty for a note), the fingerprint of the name with it, and the edit.
     """
     for one in added:
-        if one.node is None or one.reference is None:
+        if one.node is None:
+            continue
+        note, prints = one.note(source.prefix(one.node), by)
+        yield from (("", print_, Edit(one.node.end, one.node.end, note)) for print_ in prints)
+        if one.reference is None:
             continue
         attributes = [one.reference, *one.said(by)]
         end = _TAG_END.search(source.text, one.node.start, one.node.content_start)
@@ -163,8 +183,11 @@ def _tagged(
             name = source.prefix(fragment.around) + element
             own = [*attributes, *one.said(by), *linked]
             first, last = map(source.offset_at, fragment[:2])
-            print_ = fingerprint(element, own, source.stream[first:last])
-            yield _TaggedFragment(fragment, one, tag(name, own), f"</{name}>", print_)
+            prints = [fingerprint(element, own, source.stream[first:last])]
+            is_last = fragment is one.fragments[-1]
+            note, of_note = one.note(source.prefix(fragment.around), by) if is_last else ("", [])
+            closing = f"</{name}>{note}"
+            yield _TaggedFragment(fragment, one, tag(name, own), closing, prints + of_note)
 
 
 def _retagged(
@@ -174,16 +197,18 @@ def _retagged(
     for node, fragment in zip(added.taken, added.fragments, strict=False):
         name, opening, attributes = retagged(source, node, added, edition=edition, by=by)
         first, last = map(source.offset_at, fragment[:2])
-        print_ = fingerprint(name, attributes, source.stream[first:last])
-        closing = f"</{source.prefix(node)}{name}>"
-        yield _TaggedFragment(fragment, added, opening, closing, print_)
+        prints = [fingerprint(name, attributes, source.stream[first:last])]
+        is_last = fragment is added.fragments[-1]
+        note, of_note = added.note(source.prefix(node), by) if is_last else ("", [])
+        closing = f"</{source.prefix(node)}{name}>{note}"
+        yield _TaggedFragment(fragment, added, opening, closing, prints + of_note)
 
 
 def _records(
     source: Source, added: Sequence[Added], inline: Sequence[_TaggedFragment], *, by: Responsibility
 ) -> Iterator[Edit]:
     """Replace the tags of existing names by records of them."""
-    new = {(id(tags.added), tags.fragment): tags.fingerprint for tags in inline}
+    new = {(id(tags.added), tags.fragment): tags.fingerprints[0] for tags in inline}
     for name in added:
         for index, node in enumerate(name.taken):
             print_ = new.get((id(name), name.fragments[index])) if name.fragments else None

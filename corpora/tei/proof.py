@@ -112,7 +112,8 @@ def _check_names(
     for one in added:
         if one.old is not None:
             found[_key(one.document, one.old, entity=one.old.entity)] += 1
-        if one.target is None and not one.is_gone:
+        is_remark = one.node is not None and one.reference is None
+        if one.target is None and not one.is_gone and not is_remark:
             is_linked = one.reference or one.old is not None
             entity = one.mention.entity if is_linked else None
             key = _key(one.document, one.mention, entity=entity)

@@ -34,6 +34,8 @@ def retagged(
     if new.entity != old.entity:
         changes |= dict.fromkeys(name for name in edition.entity if name in node.attributes)
         changes |= dict([added.reference] if added.reference else [])
+    if added.remark and added.remark.attribute:
+        changes |= [added.remark.attribute]
     changes["resp"] = by.resp  # who was responsible before is in the record
     attributes = {key: changes.get(key, value) for key, value in node.attributes.items()} | changes
     read = [(key, value) for key, value in attributes.items() if value]

@@ -26,7 +26,7 @@ from corpora.tei.decisions import CONTEXT as SIDE
 from corpora.tei.decisions import Answers, DecidedName, Decision, Decisions
 from corpora.tei.edition import Edition
 from corpora.tei.provenance import Model
-from corpora.tei.style import template, typed_entity
+from corpora.tei.style import REMARK, template, typed_entity
 from corpora.tei.writer import (
     DEFAULT_OPTIONS,
     NOT_THERE,
@@ -317,8 +317,8 @@ def apply_candidates(
         found = located(_with_entity(candidate, file.edition), texts)
         if candidate.there and not isinstance(found, str):
             found = _on_existing(found, documents[found.document])
-        if refer is not None and not isinstance(found, str):
-            found = replace(found, mention=refer(found.mention))
+        if not isinstance(found, str):
+            found = replace(found, mention=_as_written(found.mention, candidate, refer))
         if isinstance(found, str):
             unplaced.append((candidate.where, found))
             continue
@@ -358,6 +358,13 @@ def _with_entity(candidate: Candidate, edition: Edition) -> Candidate:
     if typed is None or (suggested and suggested[1] == typed):
         return candidate
     return replace(candidate, entity=typed_entity(typed, edition))
+
+
+def _as_written(mention: Mention, candidate: Candidate, refer: Refer | None) -> Mention:
+    """Return a mention with its reference in the way of the files, and the remark of its line."""
+    mention = refer(mention) if refer else mention
+    remark = {REMARK: candidate.remark} if candidate.remark else {}
+    return replace(mention, attributes={**mention.attributes, **remark})
 
 
 def _check_agree(first: Candidate, second: Candidate) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from corpora.document import Mention
 from corpora.errors import UsageError
@@ -80,6 +81,33 @@ def reference(mention: Mention, edition: Edition) -> tuple[str, str] | None:
             if all(values) and entity_of({attribute: value}, edition) == entity:
                 return attribute, value
     return None
+
+
+REMARK = "remark"
+"""The attribute of a mention with what a person remarks on it."""
+_POINTER = re.compile(r"[^\s#:]*[#:][^\s#:]\S*")
+
+
+class Remark(NamedTuple):
+    """A remark as it is written: an attribute of the name, or a note after it."""
+
+    attribute: tuple[str, str] | None
+    note: Element | None
+    text: str
+
+
+def remark_on(mention: Mention, edition: Edition) -> Remark | None:
+    """Return how the remark on a name is written; None if there is none, or no way to write it.
+
+    ``@ana`` holds pointers alone.
+    """
+    text, way = mention.attributes.get(REMARK, ""), edition.remarks
+    if not text or way is None or NO_XML.search(text):
+        return None
+    if isinstance(way, Element):
+        return Remark(None, way, text)
+    is_pointer = all(map(_POINTER.fullmatch, text.split()))
+    return Remark((way, text), None, text) if way != "ana" or is_pointer else None
 
 
 def _are_several(entity: str, edition: Edition) -> bool:

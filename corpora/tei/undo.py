@@ -91,7 +91,8 @@ def take_out_of(
         source = Source(source.splice(edits), name=source.name)
         work = _Undo(source, resp, reviewer=pointer, keep=frozenset())
     data = source.splice(sorted([*work.edits(source.nodes[0]), *work.list_edits()]))
-    return Undone(data, len(work.taken), (*work.kept, *work.stale()))
+    n_taken = sum(source.nodes[number].name != "note" for number in work.taken)
+    return Undone(data, n_taken, (*work.kept, *work.stale()))
 
 
 class _Undo:
@@ -287,6 +288,9 @@ class _Undo:
                 while start and self.source.text[start - 1] in XML_SPACE:
                     start -= 1
                 yield Edit(start, node.end, "")
+            return
+        if node.name == "note" and node.number in self.taken:  # a remark goes with its text
+            yield Edit(node.start, node.end, "")
             return
         if attribute := self.references.get(node.number):
             names = (attribute, "cert", "resp")

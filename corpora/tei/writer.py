@@ -36,7 +36,7 @@ from corpora.tei.records import NO_RECORD
 from corpora.tei.schema import new_errors
 from corpora.tei.source import Node, Source
 from corpora.tei.standoff import Target, may_hold, pointer_to
-from corpora.tei.style import check_labels, reference, template
+from corpora.tei.style import REMARK, Remark, check_labels, reference, remark_on, template
 from corpora.tei.undo import CHANGED, Kept, take_out_of
 from corpora.tei.xml import PARTS, XmlError
 
@@ -299,6 +299,8 @@ class _Writer:
     is_whole: bool = True
     """Whether the header gets an application and a change; not every schema allows them."""
     skipped: list[Skipped] = field(default_factory=list)
+    n_remarks: int = 0
+    """The number of remarks that cannot be written."""
 
     def write(
         self, mentions_by_document: Mapping[str, Sequence[Mention]], corrections: Corrections
@@ -327,8 +329,6 @@ class _Writer:
                     else:
                         self._skip(text.document, mention, "given twice")
                 for correction in corrections.get(text.document.id, ()):
-                    if correction.new and correction.new.key == correction.old.key:
-                        continue
                     placed += self._correcting(text.document, places, correction)
         self._choose_header(placed)
         proven, written = self._settle((file, []), placed)
@@ -421,17 +421,25 @@ class _Writer:
                 reason = reason or str(problem)
             if len(fragments) > 1:
                 reason = reason or ACROSS
-        if reason:
+        if reason and new and new.key == key:
+            self.n_remarks += REMARK in new.attributes
+        elif reason:
             self._skip(document, new or old, reason)
         else:
-            link = reference(new, self.file.edition) if new else None
-            only_links = new and old.entity is None and new.key[:3] == old.key[:3]
-            has = {"resp", "cert", link[0]} & nodes[0].attributes.keys() if link else {""}
-            if new and only_links and len(nodes) == 1 and not has:
-                yield Added(document, new, (), link, node=nodes[0])
-            else:
-                parts = tuple(fragments)
-                yield Added(document, new or old, parts, link, old=old, taken=tuple(nodes))
+            link, remark = (
+                (reference(new, self.file.edition), self._remark(new)) if new else (None,) * 2
+            )
+            parts, taken = tuple(fragments), tuple(nodes)
+            whole = Added(document, new or old, parts, link, old=old, taken=taken, remark=remark)
+            if not (new and new.key == key and remark is None):
+                yield _least(whole)
+
+    def _remark(self, mention: Mention) -> Remark | None:
+        """Return the remark on a name as it is written; one that cannot be written is counted."""
+        remark = remark_on(mention, self.file.edition)
+        is_said = bool(mention.attributes.get(REMARK)) and self.file.edition.remarks is not None
+        self.n_remarks += is_said and remark is None
+        return remark
 
     def _obstacle(self, nodes: Sequence[Node], old: Mention, new: Mention | None) -> str:
         """Return the reason why the elements of a name cannot be replaced, or an empty string."""
@@ -484,7 +492,8 @@ class _Writer:
             if reason:
                 self._skip(document, mention, reason)
             else:
-                yield Added(document, mention, tuple(fragments), found, target)
+                parts, remark = tuple(fragments), None if target else self._remark(mention)
+                yield Added(document, mention, parts, found, target, remark=remark)
 
     def _wanted(self, document: Document, mentions: Iterable[Mention]) -> list[Mention]:
         """Select the mentions that the options, existing names, and other mentions allow."""
@@ -550,6 +559,9 @@ class _Writer:
             return self._settle(base, innocent)
         if not base[1]:
             self._check_statement()
+        if len(more) == 1 and more[0].remark:  # the name may have a place where a note has none
+            self.n_remarks += 1
+            return self._settle(base, [replace(more[0], remark=None)])
         if len(more) == 1:
             self._skip(more[0].document, more[0].mention, failure.reason)
             return base
@@ -601,11 +613,13 @@ class _Writer:
             counters["headers without application and change, for the schema has none"] = 1
         if self.options.schema is not None and not self._can_be_validated:
             counters["files that were not validated, for lxml cannot read them"] = 1
+        counters["remarks that the file cannot hold: kept with the decision"] = self.n_remarks
         counters["predicted names that stay, for somebody changed them"] = len(self.kept)
         for added in written:
-            counters["references of names that were there"] += added.node is not None
+            counters["references of names that were there"] += bool(added.node and added.reference)
             counters["names taken out"] += added.is_gone
             counters["names corrected"] += added.old is not None and not added.is_gone
+            counters["remarks written"] += added.remark is not None
             counters["written to standOff"] += added.target is not None
             is_new = added.target is None and added.old is None
             counters["written in fragments"] += is_new and len(added.fragments) > 1
@@ -620,6 +634,20 @@ _Place = tuple[int, int, str | None]
 
 def _place_of(mention: Mention) -> _Place:
     return mention.start, mention.end, mention.label
+
+
+def _least(added: Added) -> Added:
+    """Return what says the same about an existing name by insertions alone, if that is possible."""
+    old, new, remark, node = added.old, added.mention, added.remark, added.taken[-1]
+    link = added.reference
+    if old is None or added.is_gone or (remark and remark.attribute):
+        return added
+    inserted = replace(added, fragments=(), old=None, taken=(), node=node)
+    if new.key == old.key:
+        return replace(inserted, reference=None)
+    has = {"resp", "cert", link[0]} & node.attributes.keys() if link else {""}
+    only_links = old.entity is None and new.key[:3] == old.key[:3] and len(added.taken) == 1
+    return inserted if only_links and not has else added
 
 
 def _objects(settled: Settled, mention: Mention) -> bool:

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar, get_args
 from corpora.document import Document, Mention, Span, SpanIndex, index_of
 from corpora.errors import UsageError
 from corpora.tei.decisions import DecidedName, Decision, Settled, Verdict
+from corpora.tei.style import REMARK
 from modeling.workbench.messages import ShownItem, Status
 
 _STATUSES: tuple[Status, ...] = get_args(Status)
@@ -68,6 +69,7 @@ class Item:
             label=self.label,
             entity=self.entity or None,
             origin="prediction" if self.suggestion else "annotation",
+            attributes={REMARK: self.remark} if self.remark else {},
         )
 
     def to_json(self) -> ShownItem:

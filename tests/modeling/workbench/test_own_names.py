@@ -66,6 +66,20 @@ def test_a_name_of_the_edition_is_corrected_saved_and_undone(desk, sample, chang
     assert (sample / "reviewed" / letter.name).read_bytes() == original
 
 
+def test_a_remark_alone_is_saved_as_the_edition_says_and_undone(sample):
+    edition = sample / "letters.toml"
+    edition.write_text("remarks = \"note[@type='remark']\"\n" + edition.read_text())
+    desk = open_desk(sample)
+    letter, number, item = first(desk, label="person")
+
+    desk.decide([asked(letter, number, item, remark="so in A")])
+    saving.save(desk)
+
+    saved = (sample / "reviewed" / letter.name).read_bytes()
+    assert b'<note type="remark" resp="#onoma-review #kb">so in A</note>' in saved
+    assert undo(saved, name=letter.name, reviewer="kb") == letter.path.read_bytes()
+
+
 def test_a_correction_is_in_the_journal_with_the_name_as_it_was(desk):
     letter, number, item = first(desk, label="person")
 
