@@ -1,13 +1,15 @@
-"""The Reconciliation Service API 0.2, over a register or an entity vocabulary (``/reconcile``).
+"""The Reconciliation Service API, over a register or an entity vocabulary.
 
-OpenRefine, TEI Publisher's annotation editor and other clients use it to look up ids.
+Version 0.2 is at ``/reconcile``, the draft of 1.0 at ``/reconcile/1.0``. OpenRefine, the annotation
+editor of TEI Publisher and other clients use it to look up ids.
 """
 
 import asyncio
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
-from typing import Final, Literal
+from itertools import chain, islice
+from operator import itemgetter
+from typing import Final, Literal, NamedTuple
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request, Response
@@ -21,12 +23,13 @@ from modeling.serve.entries import Entries, Found, Value, fold
 from modeling.serve.onoma_api import decoded, media_type, to_answer
 from modeling.serve.reconciliation_messages import (
     Candidate,
+    DraftBatch,
+    DraftQuery,
     ExtendAnswer,
     ExtendedProperty,
     ExtendQuery,
     Feature,
     Manifest,
-    PropertyFilter,
     PropertyValue,
     ProposedProperties,
     Query,
@@ -40,6 +43,7 @@ from modeling.serve.reconciliation_messages import (
 from modeling.serve.service import read_json
 
 _PATH: Final = "/reconcile"
+_DRAFT: Final = "/1.0"
 _BATCH: Final = 100
 """The most queries of a batch; larger batches get 413, as the specification says."""
 _LIMIT, _MOST = 10, 100
@@ -61,6 +65,8 @@ _OF_PROPERTIES: Final = 0.4
 _COUNT: Final = re.compile(r"[0-9]{1,9}")
 _YEAR: Final = re.compile(r"-?\d{4}")
 _PREVIEW_SIZE: Final = (400, 160)
+_Judged = tuple[Found, float, list[Feature]]
+"""An entry, its score from 0 to 100, and what the score is made of."""
 _CSP: Final = "default-src 'none'; style-src 'unsafe-inline'"
 
 
@@ -96,22 +102,62 @@ def routes(entries: Entries, *, space: str) -> APIRouter:
             raise Refused(400, "The form needs a field queries or extend.")
         return await answer(request, fields)
 
+    _add_draft(router, entries)
+    _add_lookups(router, entries)
+    return router
+
+
+def _add_draft(router: APIRouter, entries: Entries) -> None:
+    """Add the routes that only the draft of 1.0 has."""
+
+    @router.get(_DRAFT)
+    @router.get(f"{_DRAFT}/", include_in_schema=False)
+    async def draft(request: Request) -> JSONResponse:
+        """Return the manifest of the draft of version 1.0."""
+        base = f"{request.base_url}".rstrip("/") + _PATH + _DRAFT
+        return JSONResponse(draft_manifest(entries, base=base))
+
+    @router.post(f"{_DRAFT}/match")
+    async def match(request: Request) -> JSONResponse:
+        """Find the candidates of each query."""
+        batch = read_json(DraftBatch, decoded(await request.body()), what="", status=400)
+        return JSONResponse(await asyncio.to_thread(reconcile_draft, entries, batch))
+
+    @router.post(f"{_DRAFT}/extend")
+    async def extend_(request: Request) -> JSONResponse:
+        """List the values of properties of entities."""
+        query = read_json(ExtendQuery, decoded(await request.body()), what="", status=400)
+        answer = (await asyncio.to_thread(extend, entries, query)).model_dump(exclude_none=True)
+        rows = [
+            {"id": id, "properties": [{"id": name, "values": row[name]} for name in row]}
+            for id, row in answer["rows"].items()
+        ]
+        return JSONResponse({"meta": answer["meta"], "rows": rows})
+
+
+def _add_lookups(router: APIRouter, entries: Entries) -> None:
+    """Add the suggestions, flyouts and previews, which both versions have."""
+
     @router.get("/suggest/entity", response_model=SuggestedEntities)
-    async def entity(prefix: str = "", cursor: int = 0) -> Response:
+    @router.get(f"{_DRAFT}/suggest/entity", include_in_schema=False)
+    async def entity(prefix: str = "", cursor: int = 0, limit: int = _SUGGESTED) -> Response:
         """Suggest entities with a name that begins with ``prefix``."""
-        return to_answer(await asyncio.to_thread(suggest, entries, prefix, skip=cursor))
+        n = min(max(limit, 0), _MOST)
+        return to_answer(await asyncio.to_thread(suggest, entries, prefix, skip=cursor, limit=n))
 
     @router.get("/suggest/property", response_model=SuggestedProperties)
-    async def property_(prefix: str = "", cursor: int = 0) -> Response:
+    @router.get(f"{_DRAFT}/suggest/property", include_in_schema=False)
+    async def property_(prefix: str = "", cursor: int = 0, limit: int = _MOST) -> Response:
         """Suggest properties whose name begins with ``prefix``."""
-        found = _beginning(entries.source.properties, prefix, skip=cursor)
-        return to_answer(SuggestedProperties.model_validate({"result": found}))
+        names = _beginning(entries.source.properties, prefix, skip=cursor)[: max(limit, 0)]
+        return to_answer(SuggestedProperties.model_validate({"result": names}))
 
     @router.get("/suggest/type", response_model=SuggestedTypes)
-    async def kind(prefix: str = "", cursor: int = 0) -> Response:
+    @router.get(f"{_DRAFT}/suggest/type", include_in_schema=False)
+    async def kind(prefix: str = "", cursor: int = 0, limit: int = _MOST) -> Response:
         """Suggest types whose name begins with ``prefix``."""
-        found = _beginning(entries.source.kinds, prefix, skip=cursor)
-        return to_answer(SuggestedTypes.model_validate({"result": found}))
+        names = _beginning(entries.source.kinds, prefix, skip=cursor)[: max(limit, 0)]
+        return to_answer(SuggestedTypes.model_validate({"result": names}))
 
     @router.get("/flyout/entity")
     async def flyout(id: str) -> JSONResponse:
@@ -126,6 +172,7 @@ def routes(entries: Entries, *, space: str) -> APIRouter:
         return JSONResponse({"id": id, "html": render("small", title=id, texts=[kind], facts=[])})
 
     @router.get("/properties", response_model=ProposedProperties)
+    @router.get(f"{_DRAFT}/extend/propose", include_in_schema=False)
     async def properties(type: str = "", limit: int | None = None) -> Response:
         """Propose properties whose values can be fetched."""
         limit = limit if limit and limit > 0 else None
@@ -136,14 +183,13 @@ def routes(entries: Entries, *, space: str) -> APIRouter:
         )
 
     @router.get("/preview", response_class=HTMLResponse)
+    @router.get(f"{_DRAFT}/preview", include_in_schema=False)
     async def preview(id: str) -> HTMLResponse:
         """Return a fragment about an entity, for a page whose styles it leaves alone."""
         if (found := entries.entry(id)) is None:
             raise Refused(404, f"No entity {id[:80]!r}.")
         headers = {"content-security-policy": _CSP, "x-content-type-options": "nosniff"}
         return HTMLResponse(page(found), headers=headers)
-
-    return router
 
 
 def _form(body: str) -> dict[str, str]:
@@ -197,52 +243,141 @@ def manifest(entries: Entries, *, base: str, space: str) -> Manifest:
     )
 
 
+def draft_manifest(entries: Entries, *, base: str) -> dict[str, object]:
+    """Build the manifest of the draft; all its addresses follow from that of the service."""
+    width, height = _PREVIEW_SIZE
+    limit = {"id": "limit", "name": "Most values of a property (0: all)", "type": "number"}
+    return {
+        "versions": ["1.0-draft"],
+        "name": f"Onoma: {entries.name}",
+        "serviceVersion": __version__,
+        "defaultTypes": [_named(kind) for kind in entries.source.kinds],
+        "view": {"url": f"{base}/preview?id={{id}}"},
+        "preview": {"width": width, "height": height},
+        "suggest": dict.fromkeys(("entity", "property", "type"), True),
+        "extend": {"proposeProperties": True, "propertySettings": [{**limit, "default": 0}]},
+        "batchSize": _BATCH,
+        "standardizedScore": True,
+    }
+
+
+class _Asked(NamedTuple):
+    """A property that an entity should have, or must have."""
+
+    property: str
+    values: Sequence[PropertyValue]
+    is_required: bool = False
+    quantifier: str = "any"
+
+
+class _Wanted(NamedTuple):
+    """A query of either version."""
+
+    names: Sequence[str]
+    kinds: Sequence[str]
+    asked: Sequence[_Asked]
+    most: float | None
+    ids: Sequence[str] = ()
+
+    @property
+    def limit(self) -> int:
+        """The most candidates that are returned."""
+        return _LIMIT if self.most is None else int(min(self.most, _MOST))
+
+
 def reconcile(entries: Entries, batch: QueryBatch) -> ResultBatch:
     """Find the candidates of each query.
 
     Raises ``Refused`` (413) for too many queries, or too many values in them.
     """
-    if len(batch.root) > _BATCH:
-        raise Refused(413, f"{len(batch.root):,} queries: at most {_BATCH} at once.")
-    n_values = sum(len(_given(one)) for q in batch.root.values() for one in q.properties or ())
+    candidates = _reconciled(entries, [_wanted(query) for query in batch.root.values()])
+    answers = zip(batch.root, candidates, strict=True)
+    return ResultBatch({name: Result(result=answer) for name, answer in answers})
+
+
+def reconcile_draft(entries: Entries, batch: DraftBatch) -> dict[str, object]:
+    """Find the candidates of each query of the draft; raises as ``reconcile``."""
+    answers = _reconciled(entries, [_wanted_by_draft(query) for query in batch.queries])
+    results = (Result(result=answer).model_dump(exclude_none=True) for answer in answers)
+    return {"results": [{"candidates": result["result"]} for result in results]}
+
+
+def _reconciled(entries: Entries, queries: Sequence[_Wanted]) -> list[list[Candidate]]:
+    if len(queries) > _BATCH:
+        raise Refused(413, f"{len(queries):,} queries: at most {_BATCH} at once.")
+    asked = (wish for query in queries for wish in query.asked)
+    n_values = sum(len(wish.values) for wish in asked)
+    n_values += sum(len(query.names) + len(query.ids) for query in queries) - len(queries)
     if n_values > _VALUES:
         raise Refused(413, f"{n_values:,} values of properties: at most {_VALUES:,} at once.")
-    return ResultBatch({name: _candidates(entries, query) for name, query in batch.root.items()})
+    return [_candidates(entries, query) for query in queries]
 
 
-def _candidates(entries: Entries, query: Query) -> Result:
-    limit = _LIMIT if query.limit is None else int(min(query.limit, _MOST))
-    if limit < 1:
-        return Result(result=[])
+def _wanted(query: Query) -> _Wanted:
     kinds = [query.type] if isinstance(query.type, str) else query.type or []
-    filters, name = query.properties or [], (query.query or "")[:_LONG]
+    asked = [_Asked(wish.pid, _listed(wish.v)) for wish in query.properties or ()]
+    return _Wanted([query.query or ""], kinds, asked, query.limit)
+
+
+def _wanted_by_draft(query: DraftQuery) -> _Wanted:
+    values: dict[str, list[str]] = {"name": [], "id": []}
+    asked = []
+    for wish in query.conditions:
+        given = _listed(wish.propertyValue)
+        if wish.matchType == "property":
+            name = wish.propertyId or ""
+            asked.append(_Asked(name, given, wish.required, wish.matchQuantifier))
+        else:
+            values[wish.matchType] += map(_written, given)
+    kinds = [query.type] if query.type else []
+    return _Wanted(values["name"] or [""], kinds, asked, query.limit, values["id"])
+
+
+def _candidates(entries: Entries, query: _Wanted) -> list[Candidate]:
+    if query.limit < 1:
+        return []
+    judged = list(chain.from_iterable(_judged(entries, query, name) for name in query.names))
+    judged.sort(key=itemgetter(1), reverse=True)  # of equal scores, the order of the search stays
+    judged = list({entry.id: (entry, n, why) for entry, n, why in judged[::-1]}.values())[::-1]
+    second = judged[1][1] if len(judged) > 1 else 0.0
+    is_sure = bool(judged) and judged[0][1] >= _MATCH and judged[0][1] - second >= _APART
+    return [
+        _candidate(entry, score, features, is_sure=is_sure and not place)
+        for place, (entry, score, features) in enumerate(judged[: query.limit])
+    ]
+
+
+def _judged(entries: Entries, query: _Wanted, name: str) -> list[_Judged]:
+    """Find entries by a name or, without one, by their ids or properties; judge each."""
+    filters, kinds, name = query.asked, query.kinds, name[:_LONG]
     if name.strip():
-        n = _MOST if filters else max(limit, 2)  # two decide whether the best is a match
+        n = _MOST if filters else max(query.limit, 2)  # two decide whether the best is a match
         found = entries.search(name, limit=n, kinds=kinds)
     else:
         found = _by_properties(entries, filters, kinds)
-    judged = [_judge(one, alike, filters, has_name=bool(name.strip())) for one, alike in found]
-    judged.sort(key=lambda one: -one[1])  # stable: of equal scores, the order of the search stays
-    second = judged[1][1] if len(judged) > 1 else 0.0
-    is_sure = bool(judged) and judged[0][1] >= _MATCH and judged[0][1] - second >= _APART
-    return Result(
-        result=[
-            _candidate(one, score, features, is_sure=is_sure and not place)
-            for place, (one, score, features) in enumerate(judged[:limit])
-        ]
-    )
+    if query.ids:
+        by_id = list(filter(None, map(entries.entry, query.ids)))
+        wanted = {entry.id for entry in by_id}
+        found = [(entry, n) for entry, n in found if name.strip() and entry.id in wanted]
+        found = found or [(entry, 100.0) for entry in by_id]
+    must = [asked for asked in filters if asked.is_required]
+    return [
+        _judge(entry, alike, filters, has_name=bool(name.strip()))
+        for entry, alike in found
+        if all(_fit(entry, asked) >= 1 for asked in must)
+    ]
 
 
 def _by_properties(
-    entries: Entries, filters: Sequence[PropertyFilter], kinds: Sequence[str]
+    entries: Entries, filters: Sequence[_Asked], kinds: Sequence[str]
 ) -> list[tuple[Found, float]]:
     """Find entries by their properties alone: the one that has a given id, else all that fit.
 
     All filters must fit. Each entry found has the similarity 100; there are at most ``_MOST``.
     """
-    for one in filters:
-        for value in _given(one):
-            if found := entries.entry(f"{one.pid}:{_written(value)}"):
+    for asked in filters:
+        for value in asked.values:
+            if found := entries.entry(f"{asked.property}:{_written(value)}"):
                 return [(found, 100.0)]
     wanted = set(kinds) & set(entries.source.kinds)
     every = (one for one in entries.all() if not wanted or wanted.intersection(one.kinds))
@@ -250,27 +385,35 @@ def _by_properties(
     return [(one, 100.0) for one in islice(fitting, _MOST)]
 
 
-def _judge(
-    found: Found, alike: float, filters: Sequence[PropertyFilter], *, has_name: bool
-) -> tuple[Found, float, list[Feature]]:
+def _judge(found: Found, alike: float, filters: Sequence[_Asked], *, has_name: bool) -> _Judged:
     """Compute the score of an entry, from 0 to 100; return the entry, score and its features."""
-    features = [Feature(id="name_similarity", value=round(alike, 3))] if has_name else []
+    features = [_feature("name_similarity", alike)] if has_name else []
     if not filters:
         return found, alike, features
-    fits = {one.pid: _fit(found, one) for one in filters}
-    features += [Feature(id=f"property_{pid}", value=round(fit, 3)) for pid, fit in fits.items()]
+    fits = {asked.property: _fit(found, asked) for asked in filters}
+    features += [_feature(f"property_{name}", fit) for name, fit in fits.items()]
     known = sum(fits.values()) / len(fits)
     return found, (1 - _OF_PROPERTIES) * alike + _OF_PROPERTIES * 100 * known, features
 
 
-def _fit(found: Found, asked: PropertyFilter) -> float:
+def _feature(id: str, value: float) -> Feature:
+    return Feature(id=id, name=id.replace("_", " "), value=round(value, 3))
+
+
+def _fit(found: Found, asked: _Asked) -> float:
     """Compute how well a property fits, from 0 to 1: the similarity of its best values."""
-    own, given = found.properties.get(asked.pid, ()), _given(asked)
-    return max((_alike(value, _written(one)) for value in own for one in given), default=0.0)
+    own = found.properties.get(asked.property, ())
+    fits = [
+        max((_alike(value, _written(given)) for value in own), default=0.0)
+        for given in asked.values
+    ]
+    if asked.quantifier == "none":
+        return 1 - max(fits, default=0.0)
+    return (min if asked.quantifier == "all" else max)(fits, default=0.0)
 
 
-def _given(asked: PropertyFilter) -> list[PropertyValue]:
-    return asked.v if isinstance(asked.v, list) else [asked.v]
+def _listed(value: PropertyValue | list[PropertyValue]) -> list[PropertyValue]:
+    return value if isinstance(value, list) else [value]
 
 
 def _written(value: PropertyValue) -> str:
@@ -294,11 +437,11 @@ def _candidate(
     return Candidate.model_validate({**_about(found), **judged, "type": kinds})
 
 
-def suggest(entries: Entries, prefix: str, *, skip: int) -> SuggestedEntities:
+def suggest(entries: Entries, prefix: str, *, skip: int, limit: int) -> SuggestedEntities:
     """Find entities with a form that begins with ``prefix``, without the first ``skip``."""
     start = min(max(skip, 0), len(entries))
-    found = islice(entries.beginning(prefix), start, start + _SUGGESTED)
-    suggested = [{**_about(one), "notable": [_named(kind) for kind in one.kinds]} for one in found]
+    entities = islice(entries.beginning(prefix), start, start + limit)
+    suggested = [{**_about(e), "notable": [_named(kind) for kind in e.kinds]} for e in entities]
     return SuggestedEntities.model_validate({"result": suggested})
 
 

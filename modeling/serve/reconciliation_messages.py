@@ -1,4 +1,4 @@
-"""The requests and answers of the Reconciliation Service API 0.2.
+"""The requests and answers of the Reconciliation Service API 0.2, and requests of the draft of 1.0.
 
 A request is accepted or refused as by the specification's schema of the same name
 (``reconciliation-api/specs`` at 8d66bdb, July 2026). Answers have the fields that are sent.
@@ -10,6 +10,7 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
+    Field,
     FiniteFloat,
     RootModel,
     StringConstraints,
@@ -164,6 +165,7 @@ class Feature(_Open):
     """A number by which a candidate can be judged."""
 
     id: str | None = None
+    name: str | None = None
     value: bool | int | float | None = None
 
 
@@ -271,3 +273,35 @@ class ExtendAnswer(_Open):
 
     meta: list[ExtendMeta]
     rows: dict[str, dict[str, list[Cell]]]
+
+
+class Condition(_Open):
+    """A condition of the draft on the names, ids, or values of a property of an entity."""
+
+    matchType: Literal["name", "id", "property"]  # noqa: N815
+    propertyId: str | None = None  # noqa: N815
+    propertyValue: PropertyValue | list[PropertyValue]  # noqa: N815
+    required: bool = False
+    matchQuantifier: Literal["any", "all", "none"] = "any"  # noqa: N815
+
+    @model_validator(mode="after")
+    def _names_its_property(self) -> "Condition":
+        if self.matchType == "property" and self.propertyId is None:
+            raise ValueError("a condition on a property needs its propertyId")
+        return self
+
+
+class DraftQuery(_Closed):
+    """A query of the draft."""
+
+    type: str | None = None
+    limit: int | FiniteFloat | None = None
+    lang: str | None = None
+    dir: str | None = None
+    conditions: Annotated[list[Condition], Field(min_length=1)]
+
+
+class DraftBatch(_Open):
+    """Queries of the draft."""
+
+    queries: list[DraftQuery]

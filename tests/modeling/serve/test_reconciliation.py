@@ -1,4 +1,4 @@
-"""The Reconciliation Service API 0.2 over a register, and over a vocabulary."""
+"""The Reconciliation Service API, 0.2 and the draft of 1.0, over a register and a vocabulary."""
 
 import json
 import re
@@ -125,6 +125,83 @@ def test_queries_may_stand_in_the_address(service):
 
     assert ids(service("GET", "/reconcile", params={"queries": query}).json()["q0"]["result"]) == [
         "O.1"
+    ]
+
+
+def condition(kind, value, **more):
+    return {"matchType": kind, "propertyValue": value, **more}
+
+
+def of_property(name, value, **more):
+    return condition("property", value, propertyId=name, **more)
+
+
+NAME = condition("name", "Marc")
+
+
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        ([condition("name", "Franz Marc")], ["P.1"]),
+        ([condition("name", ["Otto Müller", "Murnau"])], ["P.3", "O.1"]),
+        ([condition("id", "P.3")], ["P.3"]),
+        ([NAME, condition("id", "P.2")], ["P.2"]),
+        ([of_property("gnd", "118577565")], ["P.1"]),
+        ([NAME, of_property("birth", 1876)], ["P.2", "P.1"]),
+        ([NAME, of_property("birth", [1876, 1900], required=True)], ["P.2"]),
+        ([NAME, of_property("birth", [1876, 1880], required=True, matchQuantifier="all")], []),
+        ([NAME, of_property("birth", 1876, required=True, matchQuantifier="none")], ["P.1"]),
+    ],
+)
+def test_the_draft_finds_entities_by_conditions(service, conditions, expected):
+    asked = {"queries": [{"conditions": conditions}]}
+
+    [found] = service("POST", "/reconcile/1.0/match", json=asked).json()["results"]
+
+    assert ids(found["candidates"])[: max(len(expected), 1)] == expected
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"queries": [{}]},
+        {"queries": [{"conditions": []}]},
+        {"queries": [{"conditions": [{"matchType": "sound", "propertyValue": "a"}]}]},
+        {"queries": [{"conditions": [condition("property", "a")]}]},
+        {"queries": [{"conditions": [NAME], "query": "a"}]},
+    ],
+)
+def test_wrong_queries_of_the_draft_are_said(service, asked):
+    answer = service("POST", "/reconcile/1.0/match", json=asked)
+
+    assert answer.status_code == 400
+    assert answer.json()["detail"]
+
+
+def test_the_draft_has_its_own_root_with_suggestions_values_and_previews(service):
+    asked = {"ids": ["P.1", "none"], "properties": [{"id": "gnd"}]}
+    origin = {"Origin": "http://127.0.0.1:3333"}
+
+    manifest, entities, proposed, preview, values = service.all(
+        [
+            ("GET", "/reconcile/1.0", {"headers": origin}),
+            ("GET", "/reconcile/1.0/suggest/entity?prefix=mar&limit=1", {}),
+            ("GET", "/reconcile/1.0/extend/propose?type=person&limit=2", {}),
+            ("GET", "/reconcile/1.0/preview?id=P.1", {}),
+            ("POST", "/reconcile/1.0/extend", {"json": asked}),
+        ]
+    )
+
+    assert manifest.json()["versions"] == ["1.0-draft"]
+    assert manifest.json()["view"]["url"] == "http://127.0.0.1:8001/reconcile/1.0/preview?id={id}"
+    assert manifest.headers["access-control-allow-origin"] == "http://127.0.0.1:3333"
+    assert ids(entities.json()["result"]) == ["P.1"]
+    assert len(proposed.json()["properties"]) == 2
+    assert "Marc, Franz" in preview.text
+    assert values.json()["rows"] == [
+        {"id": "P.1", "properties": [{"id": "gnd", "values": [{"str": "118577565"}]}]},
+        {"id": "none", "properties": [{"id": "gnd", "values": []}]},
     ]
 
 
