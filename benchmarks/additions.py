@@ -174,7 +174,8 @@ def title_truth(document: Document, lang: str | None) -> tuple[int, int]:
     [matches] = match_titles([document.text], [forms], [[]], lang=lang)
     by_span = index_of([m for m in document.mentions if m.origin == "link"])
     n_right = n_judged = 0
-    for start, end, title in spelled_as_linked(document.text, matches, links, own=document.title):
+    fitting = spelled_as_linked(document.text, matches, links, own=document.title, lang=lang)
+    for start, end, title in fitting:
         touched = by_span.touching(start, end)
         titles = [(m.entity or "").partition(":")[2] for m in touched]
         is_known = title == document.title or counts[title] > titles.count(title)

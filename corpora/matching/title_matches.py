@@ -4,14 +4,17 @@ The forms differ on every page, so many pages have a table together, each with a
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, islice
+from operator import itemgetter
 
 import numpy as np
 
 from corpora.matching.form_table import FormTable
 from corpora.matching.surface_forms import fold
+from corpora.segmentation.language_tags import primary_language
 
 MIN_CHARACTERS = 3
 _LETTER = re.compile(r"[^\W\d_]")
@@ -19,11 +22,19 @@ _WORD = re.compile(r"\w+")
 _OPENING = 300  # the first characters of a page, which name its subject
 _BEFORE = re.compile(r"(?<!\w)(?:[^\W\d_]\w*|[^\W\d_]\.)[ \u00a0‐-]\Z")
 _STARTS = frozenset('\n.!?…:;"“„«»(–—•*')
+_QUOTE = re.compile(
+    r"[\"“„«‹「『《〈]([^\n\"“”„«»‹›「」『』《》〈〉.!?。！？]{1,60})[\"“”»›」』》〉]"
+)
 _JOINTS = frozenset(" \u00a0‐-")
+_CLEAR = 3  # how many times as often as all others a title is linked that a form means
+_ENDING, _STEM = 2, 4
+"""How much of the last word of a form may be another ending, and how much must be left of it."""
+_COMPOUND = re.compile(r"[-\u058a‐][^\W\d_]{4}")  # more than an ending
 _WINDOW = 40  # the characters before a match among which the word beside it is looked for
-_CAPITALS = 0.25
-"""The share of words with a capital above which common nouns have one, too, as in German."""
-_SAMPLE = 3000  # the characters of a page by which this is judged
+_NOUNS_HAVE_CAPITALS = frozenset(
+    ["als", "bar", "de", "frr", "gsw", "ksh", "lb", "nds", "pdc", "pfl", "stq"]
+)
+"""Languages whose common nouns have a capital, as in German."""
 
 
 def page_forms(
@@ -37,18 +48,22 @@ def page_forms(
 
     Forms are the page's own ``title`` and those of its links, ``targets`` (one for each link,
     redirects resolved; None for titles that must not be found), each also without a qualifier in
-    brackets. An ambiguous form means the page itself if it can, else the title with the most links;
-    of equals, the one that is linked first. Left out are forms of fewer than ``min_characters``,
-    forms without a letter, and, for links to qualified titles, forms whose words are all in the
-    page's own title: on the page of Taras Shevchenko ``Shevchenko`` is not ``Shevchenko (crater)``.
+    brackets. A form of several titles means the page itself if it can, else the one that needs no
+    qualifier if it is linked three times as often as all others, else none. Left out are forms of
+    fewer than ``min_characters``, forms without a letter, and, for links to qualified titles, forms
+    whose words are all in the page's own title: on the page of Taras Shevchenko ``Shevchenko`` is
+    not ``Shevchenko (crater)``.
     """
-    titles = Counter(target for target in targets if target is not None)
-    counts = {pair: titles[pair[1]] for pair in _spelled(titles, lang=lang)}
-    chosen: dict[str, str] = {}
-    best: dict[str, int] = {}
-    for (form, meant), count in counts.items():
-        if count > best.get(form, 0):
-            best[form], chosen[form] = count, meant
+    counts = Counter(target for target in targets if target is not None)
+    meanings: dict[str, list[str]] = defaultdict(list)
+    for form, meant in dict.fromkeys(_spelled(counts, lang=lang)):
+        meanings[form].append(meant)
+    chosen = {form: titles[0] for form, titles in meanings.items() if len(titles) == 1}
+    for form in meanings.keys() - chosen.keys():
+        best = max(meanings[form], key=counts.__getitem__)
+        others = sum(counts[title] for title in meanings[form]) - counts[best]
+        if len(best) == len(form) and counts[best] >= _CLEAR * others:
+            chosen[form] = best
     if title is not None:
         own = dict(_spelled([title], lang=lang))
         words = {word for form in own for word in _WORD.findall(form)}
@@ -80,50 +95,88 @@ def spelled_as_linked(
     links: Sequence[tuple[tuple[int, int], str | None]],
     *,
     own: str | None,
+    lang: str | None = None,
 ) -> list[tuple[int, int, str]]:
     """Keep the matches whose letter case fits a name, judged by the page's links.
 
     A match fits if it is spelled as its title, or as the text of a link to the title. A small first
     letter also fits if a link to the title begins with one, or, for the page's own title (``own``),
-    if the opening of the text has it small: ``windmill``, but not ``bill`` for ``Bill``. ``links``
-    are spans and titles.
+    if the opening of the text has it small: ``windmill``, but not ``bill`` for ``Bill``. Without
+    its qualifier, another title than the page's own fits only as the text of a link to it that does
+    not begin small: ``Will (law)`` is not each ``will``. Nor fits a single small syllable of
+    Vietnamese, whose words have spaces inside. ``links`` are spans and titles.
     """
     surfaces = [text[start:end] for start, end, _ in matches]
     pairs = list(zip(surfaces, matches, strict=True))
-    odd = {title for surface, (_, _, title) in pairs if not title.startswith(surface)}
-    if not odd:
+    odd = {
+        title
+        for surface, (_, _, title) in pairs
+        if not title.startswith(surface) or title[-1:] == ")"
+    }
+    in_syllables = primary_language(lang) == "vi"
+    if not odd and not in_syllables:
         return list(matches)
     linked = {(text[begin:stop], title) for (begin, stop), title in links if title in odd}
     small = {title for shown, title in linked if shown[:1].islower()}
     if own in odd and _small_first(own) in text[:_OPENING]:
         small.add(own)
+
+    def fits(surface: str, title: str) -> bool:
+        if title[-1:] == ")" and surface[-1:] != ")" and title != own:
+            return (surface, title) in linked and not surface[0].islower()
+        if in_syllables and surface[0].islower() and " " not in surface:
+            return False
+        return (
+            title.startswith(surface)
+            or (title in small and title[1:].startswith(surface[1:]))
+            or (surface, title) in linked
+            or surface.upper() == surface.lower()
+        )
+
+    return [match for surface, match in pairs if fits(surface, match[2])]
+
+
+def alone(
+    text: str,
+    matches: Sequence[tuple[int, int, str]],
+    links: Sequence[tuple[tuple[int, int], str | None]] = (),
+    *,
+    lang: str | None = None,
+) -> list[tuple[int, int, str]]:
+    """Keep the matches that are no part of a longer name, as quotation marks and capitals show.
+
+    Left out are matches that are a part of what stands between quotation marks, at most 60
+    characters of one sentence, and those that are all of it, if no link to their title stands so:
+    the theatre "Firdusi" is not the poet. Left out are matches before a word with a capital (*York
+    City*), and matches of one word after such a word that begins no sentence (*National Bank*, *J.
+    Smith*), except where common nouns have a capital. ``links`` are spans and titles.
+    """
+    quotes = [quote.span(1) for quote in _QUOTE.finditer(text)]
+    frames = set(quotes)
+    quoted = {title for span, title in links if span in frames}
+    nouns_have_capitals = primary_language(lang) in _NOUNS_HAVE_CAPITALS
     return [
-        match
-        for surface, match in pairs
-        if (title := match[2]) not in odd
-        or title.startswith(surface)
-        or (title in small and title[1:].startswith(surface[1:]))
-        or (surface, title) in linked
-        or surface.upper() == surface.lower()
+        (start, end, title)
+        for start, end, title in matches
+        if not _is_in_quote(start, end, quotes, is_quoted=title in quoted)
+        and (nouns_have_capitals or not _is_in_run(text, start, end))
     ]
 
 
-def alone(text: str, matches: Sequence[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
-    """Keep the matches that are no part of a longer name, as words with a capital beside show.
-
-    Left out are matches before such a word (*York City*), and matches of one word after one that
-    begins no sentence (*National Bank*, *J. Smith*), except where common nouns have a capital.
-    """
-    suspects = {match for match in matches if _is_in_run(text, *match[:2])}
-    if suspects:
-        words = text[:_SAMPLE].split()
-        if sum(word[0].isupper() for word in words) > _CAPITALS * len(words):
-            return list(matches)
-    return [match for match in matches if match not in suspects]
+def _is_in_quote(
+    start: int, end: int, quotes: Sequence[tuple[int, int]], *, is_quoted: bool
+) -> bool:
+    """Tell whether a match lies in one of the quotations, and is not all of it (``is_quoted``)."""
+    number = bisect_right(quotes, start, key=itemgetter(0)) - 1
+    if number < 0 or end > quotes[number][1]:
+        return False
+    return not (is_quoted and (start, end) == quotes[number])
 
 
 def _is_in_run(text: str, start: int, end: int) -> bool:
-    """Tell whether words with a capital beside a match seem to belong to it."""
+    """Tell whether words beside a match seem to belong to it: with a capital, or by a hyphen."""
+    if text[start].islower() and _COMPOUND.match(text, end):
+        return True
     if text[end : end + 1] in _JOINTS and text[end + 1 : end + 2].isupper():
         return True
     if not _JOINTS.isdisjoint(text[start:end]):
@@ -152,29 +205,56 @@ def match_titles(
 
     From left to right, at each start of a word, the longest form is taken that overlaps none of the
     spans in ``occupied`` and ends with a word. Forms are as ``page_forms`` returns them; one that
-    spans a newline is never found.
+    spans a newline is never found. Nothing is found in the text of a span that stands once more,
+    nor at the beginning of a longer form that is declined: no ``Computer`` in
+    ``Computer Sciences``.
     """
     pages = [str(number) for number in range(len(texts))]
-    table = FormTable(
-        forms=[[form for of in forms for form in of]],
-        groups=list(zip(pages, accumulate(map(len, forms)), strict=True)),
-    )
-    titles = [title for of in forms for title in of.values()]
+    joined = fold("\n".join(texts), lang=lang)
     begins = list(accumulate((len(text) + 1 for text in texts), initial=0))[:-1]
-    places = zip(begins, occupied, strict=True)
-    spans = [(begin + start, begin + end) for begin, own in places for start, end in own]
+    spans = [
+        (begin + start, begin + end)
+        for begin, own in zip(begins, occupied, strict=True)
+        for start, end in own
+    ]
+    shown = iter([joined[start:end] for start, end in spans])
+    known, longer = [], []
+    for of, own in zip(forms, occupied, strict=True):
+        several = {form for form in [*of, *islice(shown, len(own))] if " " in form}
+        known.append([*of.items(), *((form, "") for form in sorted(several.difference(of)))])
+        longer.append(_beginnings(several, of))
+    table = FormTable(
+        forms=[[form for every in known for form, _ in every]],
+        groups=list(zip(pages, accumulate(map(len, known)), strict=True)),
+    )
+    names = [name for every in known for name in every]
     taken = np.array(spans, np.int64).reshape(-1, 2)
     found = table.find(
-        "\n".join(texts),
+        joined,
         *(taken[:, 0], taken[:, 1]),
         lang=lang,
-        ignore_case=True,
-        right="word",
         groups=pages,
         borders=np.array(begins[1:], np.int64),
     )
     matches: list[list[tuple[int, int, str]]] = [[] for _ in texts]
-    of = np.searchsorted(begins, found[0], side="right") - 1
-    for page, start, end, number in zip(of.tolist(), *map(np.ndarray.tolist, found), strict=True):
-        matches[page].append((start - begins[page], end - begins[page], titles[number]))
+    page_of = np.searchsorted(begins, found[0], side="right") - 1
+    for page, start, end, number in zip(
+        page_of.tolist(), *map(np.ndarray.tolist, found), strict=True
+    ):
+        form, title = names[number]
+        stems = longer[page].get(form, ())
+        if title and not any(joined.startswith(stem, start) for stem in stems):
+            matches[page].append((start - begins[page], end - begins[page], title))
     return matches
+
+
+def _beginnings(several: Iterable[str], forms: Container[str]) -> dict[str, list[str]]:
+    """Map each form to those of several words that begin with it, without what may be declined."""
+    longer: dict[str, list[str]] = {}
+    for form in several:
+        last = form.rfind(" ") + 1
+        stem = form[: max(last + _STEM, len(form) - _ENDING)]
+        for space in re.finditer(" ", form):
+            if (beginning := form[: space.start()]) in forms:
+                longer.setdefault(beginning, []).append(stem)
+    return longer

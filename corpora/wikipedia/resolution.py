@@ -141,7 +141,9 @@ class Resolver:
         occupied = [spans[of] for of in of_pages]
         matched = match_titles(texts, forms, occupied, lang=how.lang)
         kept = [
-            spelled_as_linked(text, alone(text, matches), own, own=name)
+            spelled_as_linked(
+                text, alone(text, matches, own, lang=how.lang), own, own=name, lang=how.lang
+            )
             for text, matches, own, name in zip(texts, matched, links, names, strict=True)
         ]
         found, n_found = [match for matches in kept for match in matches], [*map(len, kept)]
