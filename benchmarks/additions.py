@@ -40,7 +40,6 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.enrich import files_of, without_names
 from benchmarks.inputs import existing
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, open_dataset, read_batches
@@ -58,8 +57,9 @@ from corpora.matching.survey import Survey, Texts, sum_surveys
 from corpora.matching.title_matches import match_titles, page_forms, spelled_as_linked
 from corpora.registers.entry import kind_of_label
 from corpora.runs.plain import write_dataset
-from corpora.tei.edition import edition_path, load_edition
+from corpora.tei.edition import Edition, edition_path, load_edition
 from corpora.tei.reader import read_tei
+from corpora.tei.source import Edit, Source
 from pipelines import augment_mentions, documents_to_lexicon
 
 PRECISIONS = (0.95, 0.9, 0.85)
@@ -248,13 +248,37 @@ def ways_of(given: argparse.Namespace) -> dict[str, list[str]]:
     return ways
 
 
+def files_of(folder: Path) -> Iterator[tuple[str, bytes]]:
+    for file in sorted(folder.rglob("*.xml")):
+        yield str(file.relative_to(folder)), file.read_bytes()
+
+
+def without_names(data: bytes, edition: Edition, *, name: str) -> tuple[bytes, list[Document]]:
+    """Take out the tags of the names that have a label; also gives what was read before."""
+    documents = [t.document for t in read_tei(data, edition, name=name) if t.document]
+    bytes_ = {
+        int(byte)
+        for document in documents
+        for mention in document.mentions
+        if mention.label
+        for byte in mention.attributes.get("bytes", mention.attributes["byte"]).split()
+    }
+    source = Source(data, name=name)
+    edits = []
+    for node in source.nodes:
+        if node.byte in bytes_ and not node.is_expanded:
+            edits.append(Edit(node.start, node.content_start, ""))
+            edits.append(Edit(node.content_end, node.end, ""))
+    return source.splice(sorted(edits)), documents
+
+
 def measure_edition(given: argparse.Namespace) -> None:
     """Take names out, have them written in each way, and compare."""
     edition = load_edition(edition_path(given.edition))
     with TemporaryDirectory() as folder:
         bare, held = Path(folder) / "bare", set[str]()
         names: dict[Span, set[str]] = {}
-        for name, data in files_of(given.folder, None):
+        for name, data in files_of(given.folder):
             is_held = ratio(name) < HELD
             without, documents = without_names(data, edition, name=name) if is_held else (data, [])
             for document in documents:
@@ -270,7 +294,7 @@ def measure_edition(given: argparse.Namespace) -> None:
             command += ["--edition", given.edition, "--output", str(output)]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             print(*(line for line in done.stderr.splitlines() if " precision " in line), sep="\n")
-            read = (read_tei(data, edition, name=name) for name, data in files_of(output, None))
+            read = (read_tei(data, edition, name=name) for name, data in files_of(output))
             documents = [t.document for each in read for t in each if t.document]
             lines = compare(way, [each for each in documents if each.id in held], names)
             sample(way, lines, given)

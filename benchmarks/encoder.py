@@ -1,18 +1,12 @@
-"""Compare the time of our training step with that of transformers, and rows without padding.
+"""Compare the time of our training step with that of transformers.
 
     python -m benchmarks.encoder --size 256x6 --batch 8 --threads 2
     python -m benchmarks.encoder --size 768x12 --batch 2 --rounds 3
     python -m benchmarks.encoder --device cuda --bf16 --size 768x12 --batch 32
-    python -m benchmarks.encoder --only padding --examples build/examples
 
-*transformers*: forward and backward of LUKE with entity-aware attention, masked subwords (15 %) and
-masked entities (15 %), on the same weights and the same batch of full length: our step against
-``LukeForMaskedLM`` (eager attention, all logits, its own loss). The losses without dropout are
-compared first, so that both do the same work.
-
-*padding*: our step on texts of real lengths, as rows without padding, against the same texts filled
-up to the longest of the batch, as is usual. Lengths are those of a dataset of examples, or else of
-articles with a log-normal number of subwords (median 250, σ 1.1), cut at the longest.
+Forward and backward of LUKE with entity-aware attention, masked subwords and masked entities (15 %
+each), on the same weights and batch: our step against ``LukeForMaskedLM`` (eager attention, all
+logits, its own loss). The losses without dropout are compared first, so that both do the same work.
 
 Both are run in turn; medians are printed. On a shared machine only the ratios mean something, and
 that of processor time is the most reliable.
@@ -28,18 +22,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 import torch
 import transformers
 from torch import Tensor
 
-from benchmarks.inputs import existing
-from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import open_dataset, read_batches
-from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
 from modeling.data.batch import Batch, Layout, Mentions, Rows, Targets
 from modeling.huggingface.importing import read_pretrained
-from modeling.models.costs import Lengths, batch_flops
+from modeling.models.costs import batch_flops
 from modeling.models.pretraining import PretrainingModel
 
 MASK, RATIO, MENTION = 4, 0.15, 3
@@ -206,72 +195,6 @@ def against_transformers(arguments: argparse.Namespace) -> None:
     )
 
 
-def real_lengths(arguments: argparse.Namespace, n: int) -> np.ndarray:
-    """Return the lengths of ``n`` examples, with [CLS] and [SEP].
-
-    They are drawn from a dataset of examples, or else from articles of log-normal lengths.
-    """
-    generator = np.random.default_rng(arguments.seed)
-    if arguments.examples:
-        shards = open_dataset(arguments.examples, "examples").shards
-        found = [
-            pc.list_value_length(batch.column("input_ids")).to_numpy()
-            for shard in shards
-            for batch in read_batches(
-                arguments.examples / shard.name, SCHEMAS["examples"], columns=("input_ids",)
-            )
-        ]
-        every = np.concatenate(found).astype(np.int64) + 2
-    else:
-        articles = generator.lognormal(np.log(250), 1.1, 4 * n).astype(np.int64)
-        room = arguments.length - 2
-        parts = [[room] * (size // room) + [size % room] for size in articles]
-        every = np.array([size for part in parts for size in part if size >= 8]) + 2
-    return np.minimum(generator.choice(every, n, replace=False), arguments.length)
-
-
-def against_padding(arguments: argparse.Namespace) -> None:
-    """Print times of rows without and with padding, in random order and sorted by length."""
-    width, n_layers = arguments.size
-    encoder = EncoderConfig(
-        n_subwords=arguments.subwords,
-        n_entities=arguments.entities,
-        width=width,
-        n_layers=n_layers,
-        n_heads=width // 64,
-        inner_width=4 * width,
-        attention="entity_aware",
-        max_positions=arguments.length,
-        dropout=arguments.dropout,
-        attention_dropout=arguments.dropout,
-    )
-    heads = HeadsConfig(weights={"subwords": 1.0, "entities": 1.0})
-    model = PretrainingModel.from_config(PretrainConfig(encoder=encoder, heads=heads))
-    model.to(arguments.device).train()
-    lengths = real_lengths(arguments, 8 * arguments.batch)
-    for name, order in (("by chance", lengths), ("by length", np.sort(lengths))):
-        parts = np.split(order, 8)
-        unpadded = [build_batch(part, arguments).to(arguments.device) for part in parts]
-        full = [np.full_like(part, part.max()) for part in parts]
-        padded = [build_batch(part, arguments).to(arguments.device) for part in full]
-
-        def run(batches: list[Batch]) -> None:
-            for batch in batches:
-                backward(model, lambda: step_of_ours(model, batch), arguments.bf16)  # noqa: B023
-
-        medians = alternate(
-            lambda b=padded: run(b),  # type: ignore[misc]
-            lambda b=unpadded: run(b),  # type: ignore[misc]
-            rounds=arguments.rounds,
-        )
-        n_subwords = sum(Lengths.of(batch).subwords.sum() for batch in unpadded)
-        n_padded = sum(Lengths.of(batch).subwords.sum() for batch in padded)
-        print(
-            f"padding       {name}: {n_subwords / n_padded:.0%} of the padded rows are subwords; "
-            f"padded, unpadded {medians}; {n_subwords / medians.wall[1]:,.0f} subwords/s"
-        )
-
-
 def size_of(text: str) -> tuple[int, int]:
     """Read ``256x6`` as width and number of layers."""
     width, _, n_layers = text.partition("x")
@@ -294,8 +217,6 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--bf16", action="store_true")
-    parser.add_argument("--examples", type=existing, help="a dataset of examples")
-    parser.add_argument("--only", choices=("transformers", "padding"))
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
@@ -305,10 +226,7 @@ def main() -> None:
     print(
         f"{arguments.device}, {precision}, {arguments.threads} threads, torch {torch.__version__}"
     )
-    if arguments.only != "padding":
-        against_transformers(arguments)
-    if arguments.only != "transformers":
-        against_padding(arguments)
+    against_transformers(arguments)
 
 
 if __name__ == "__main__":

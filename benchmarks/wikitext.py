@@ -13,7 +13,7 @@ references, files, categories, other languages' links and tags that hold no pros
 (runs of digits) and links (targets in the wiki's one form) are counted as often as they occur, per
 article. What an engine gives beyond that (rendered templates) is shown and not counted as kept.
 Captions of files count for none; nor do articles in whose tree mwparserfromhell left markup (tables
-and references that it could not read). Leftovers are counted in 10,000 sentences of all articles.
+and references that it could not read).
 """
 
 import argparse
@@ -35,7 +35,6 @@ from mwparserfromhell import parse
 from wikiextractor.extract import Extractor
 
 from benchmarks.inputs import existing
-from corpora.segmentation.sentences import segmenter
 from corpora.wikipedia import wikiextractor
 from corpora.wikipedia.blocks import PageText
 from corpora.wikipedia.dump import examine, read_pages
@@ -55,20 +54,6 @@ SYLLABIC = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 WORD = re.compile(rf"[{SYLLABIC}]|[^\W\d_{SYLLABIC}]+")
 NUMBER = re.compile(r"\d+")
 UNREAD = re.compile(r"\{\||\|\}|^\s*\|-|\{\{|\}\}|</?(?:ref|table|td|tr|div)\b", re.MULTILINE)
-LEFTOVERS = {
-    "{{ }}": r"\{\{|\}\}",
-    "[[ ]]": r"\[\[|\]\]",
-    "{| |}": r"\{\||\|\}",
-    "|thumb": r"\|thumb",
-    "<ref": r"</?ref\b",
-    "other tags": r"</?(?!ref\b)[a-zA-Z][a-zA-Z0-9]*(?:\s[^<>]*)?/?>",
-    "''": r"''",
-    "entities": r"&(?:#\d+|[a-z]+\d*);",
-    "__NOTOC__": r"__[A-Z]{3,}__",
-    "-{ }-": r"-\{|\}-",
-    "( ) empty": r"[(（][\s,;、；]*[)）]",
-    "formula_1, codice_1": r"\b(?:formula|codice)_\d",
-}
 
 
 @dataclass
@@ -98,8 +83,6 @@ class Kept:
     wanted: Counter[str] = field(default_factory=Counter)
     kept: Counter[str] = field(default_factory=Counter)
     beyond: Counter[str] = field(default_factory=Counter)
-    leftovers: Counter[str] = field(default_factory=Counter)
-    n_sentences: int = 0
 
 
 def open_wiki(site: SiteInfo) -> Wiki:
@@ -252,8 +235,7 @@ def results(page: Page, sample: Sample) -> dict[str, PageText]:
 
 
 def show_kept(sample: Sample) -> None:
-    """Print ratios of what is kept, and what is left of the markup."""
-    split = segmenter(sample.wiki.lang).split
+    """Print ratios of what is kept."""
     sums: dict[str, Kept] = defaultdict(Kept)
     n_unread = 0
     for page in sample.pages:
@@ -262,19 +244,12 @@ def show_kept(sample: Sample) -> None:
         n_unread += not is_read
         wanted = counted(text, targets)
         for name, result in results(page, sample).items():
-            text = prose(result)
-            given = counted(text, [link.target for link in result.links])
             if is_read:
+                given = counted(prose(result), [link.target for link in result.links])
                 add(sums[name], wanted, given)
-            sums[name].leftovers.update(
-                kind for kind, sign in LEFTOVERS.items() for _ in re.finditer(sign, text)
-            )
-            blocks = [(start, end) for start, end, *_ in result.blocks]
-            sums[name].n_sentences += sum(1 for _ in split(result.text, blocks, unbroken=()))
     n_read = len(sample.pages) - n_unread
     print(f"\nOf {n_read} articles; mwparserfromhell left markup in {n_unread} others.")
     show_ratios(sums)
-    show_leftovers(sums)
 
 
 def show_ratios(sums: Mapping[str, Kept]) -> None:
@@ -289,15 +264,6 @@ def show_ratios(sums: Mapping[str, Kept]) -> None:
             for part in (kept.kept[kind], kept.beyond[kind])
         ]
         print(f"| {name} |{''.join(cells)}")
-
-
-def show_leftovers(sums: Mapping[str, Kept]) -> None:
-    """Print what is left of the markup."""
-    print("\nLeft in 10,000 sentences:\n\n| | " + " | ".join(sums) + " |")
-    print("| --- |" + " ---: |" * len(sums))
-    for kind in LEFTOVERS:
-        ratios = [f"{1e4 * k.leftovers[kind] / max(1, k.n_sentences):.1f}" for k in sums.values()]
-        print(f"| `{kind.replace('|', chr(92) + '|')}` | {' | '.join(ratios)} |")
 
 
 def add(kept: Kept, wanted: dict[str, Counter[str]], given: dict[str, Counter[str]]) -> None:
