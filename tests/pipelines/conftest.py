@@ -1,10 +1,15 @@
 """Runs without a runner, and a story that several tests of lexicons read."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 
-from pipelines import in_memory, text_to_documents
+from pipelines import in_memory, tei_to_ner, text_to_documents
 from tests.pipelines.graph_runs import run_plainly
 from tests.pipelines.made_lexicons import STORY
+
+LETTERS = Path(__file__).resolve().parents[1] / "data" / "letters"
 
 
 @pytest.fixture(scope="module")
@@ -25,3 +30,19 @@ def without_runner():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(in_memory, "run_graph", run_plainly)
         yield
+
+
+@pytest.fixture(scope="module")
+def letters_run(tmp_path_factory):
+    """Read the sample letters once; look only."""
+    output = tmp_path_factory.mktemp("letters") / "out"
+    letters = str(LETTERS / "edition.toml")
+    command = ["--input", f"{LETTERS}/*.xml", "--edition", letters, "--output", str(output)]
+    assert tei_to_ner.main(command) == 0
+    return output
+
+
+@pytest.fixture
+def output(letters_run, tmp_path):
+    """Return a folder with what a run of the sample letters left, to be changed."""
+    return shutil.copytree(letters_run, tmp_path / "out")

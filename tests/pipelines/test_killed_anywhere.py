@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 SAMPLES = {
-    1: {"tei": 4, "wikipedia": 4, "vocabulary": 3, "augment": 2, "lexicon": 3, "news": 2},
-    2: {"tei": 3},
+    1: {"tei": 3, "wikipedia": 3, "vocabulary": 2, "augment": 2, "lexicon": 2, "news": 2},
+    2: {"tei": 2},
 }
 """Kills of each scenario, by the number of workers; the last one loads a model."""
 

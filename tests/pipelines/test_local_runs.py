@@ -17,7 +17,7 @@ from tests.pipelines.test_interruptions import copies, finish, start  # noqa: F4
 from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of
 from tests.processes import PATIENCE_S, end_of, wait_for, workers_of
 
-KILLS = 3
+KILLS = 2
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")

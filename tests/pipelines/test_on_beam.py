@@ -48,18 +48,18 @@ def test_stages_and_their_merges_wait_for_each_other(tmp_path):
     assert files_of(tmp_path / "beam") == files_of(tmp_path / "here")
 
 
-@pytest.mark.parametrize("n_rounds", [1, 3])
-@pytest.mark.parametrize("runner", [RUNNER, "--runner=BundleBasedDirectRunner"])
-def test_articles_with_a_common_key_meet_on_any_runner(runner, n_rounds, tmp_path, monkeypatch):
+def test_articles_with_a_common_key_meet_on_any_runner(tmp_path, monkeypatch):
     monkeypatch.setattr(news_to_documents, "RANGE_BYTES", (3_500, 3_500))
     monkeypatch.setattr(common_keys, "SHARDS_PER_PARTITION", 1)
     (tmp_path / "a.warc.gz").write_bytes(by_record(sample_records()))
-    for name, options in (("here", []), ("beam", [runner])):
-        monkeypatch.setattr(common_keys, "ROUNDS", 3 if name == "here" else n_rounds)
+    other = "--runner=BundleBasedDirectRunner"
+    ways = {"here": (3, []), "beam": (1, [RUNNER]), "rounds": (3, [RUNNER]), "other": (3, [other])}
+
+    for name, (n_rounds, options) in ways.items():
+        monkeypatch.setattr(common_keys, "ROUNDS", n_rounds)
         where = ["--warc", str(tmp_path / "a.warc.gz"), "--output", str(tmp_path / name)]
         assert news_to_documents.main([*where, *options]) == 0
-
-    assert files_of(tmp_path / "beam") == files_of(tmp_path / "here")
+        assert files_of(tmp_path / name) == files_of(tmp_path / "here"), name
     assert "near" in (tmp_path / "here" / "duplicates.tsv").read_text("utf-8")
 
 

@@ -241,6 +241,8 @@ class Run:
     wiki: Wiki
     output: Path
     """Documents and redirects by our pipeline."""
+    links: dict[str, Counter[str]]
+    """The entities of links by title, by mwparserfromhell."""
 
 
 @pytest.fixture(scope="module", params=CASES)
@@ -252,7 +254,8 @@ def run(request, realdata, tmp_path_factory):
     options = ["--input", str(dump), "--output", str(output), "--namespaces", *numbers]
 
     assert wikipedia_to_documents.main([*options, "--augment", "off", "--interwiki", "drop"]) == 0
-    return Run(case, read_dump(dump, set(case.namespaces)), output)
+    wiki = read_dump(dump, set(case.namespaces))
+    return Run(case, wiki, output, links_of(wiki))
 
 
 def mentions_of(run):
@@ -263,19 +266,19 @@ def mentions_of(run):
     }
 
 
-def links_of(run):
+def links_of(wiki):
     """Return the entities of links by title, by mwparserfromhell.
 
     Pages that it cannot judge are left out.
     """
     found = {}
-    for title, text in run.wiki.pages.items():
+    for title, text in wiki.pages.items():
         code = mw.parse(re.sub(UNREADABLE.get(title, r"(?!)"), "", text))
         try:
-            targets = list(links(run.wiki, code))
+            targets = list(links(wiki, code))
         except LinkInShownTemplateError:
             continue
-        found[title] = Counter(f"{run.wiki.name}:{run.wiki.resolve(name)}" for name in targets)
+        found[title] = Counter(f"{wiki.name}:{wiki.resolve(name)}" for name in targets)
     return found
 
 
@@ -298,7 +301,7 @@ def test_redirects_are_those_that_the_dump_names(run):
 
 
 def test_mentions_are_the_links_of_every_page(run):
-    expected, actual = links_of(run), mentions_of(run)
+    expected, actual = run.links, mentions_of(run)
 
     assert len(run.wiki.pages) - len(expected) == run.case.n_left_out
     assert sum(counts.total() for counts in expected.values()) == run.case.n_links
@@ -313,7 +316,7 @@ def test_mentions_are_the_links_of_every_page(run):
 
 
 def test_vocabulary_counts_the_links_of_all_pages(run, tmp_path):
-    expected = sum(links_of(run).values(), Counter())
+    expected = sum(run.links.values(), Counter())
     inputs = ["--input", str(run.output / "documents"), "--output", str(tmp_path / "vocab")]
 
     assert documents_to_entity_vocab.main([*inputs, "--min-count", "1", "--existing", "any"]) == 0

@@ -31,6 +31,16 @@ def documents_of(output):
     return {d.title: d for d in open_dataset(output / "documents", "documents").records()}
 
 
+@pytest.fixture(scope="module")
+def newest(tmp_path_factory):
+    """Read the dump that has the newest revision alone."""
+    output = tmp_path_factory.mktemp("newest") / "out"
+    with pytest.MonkeyPatch.context() as patch:
+        cut_small(patch)
+        assert run(dump(OLD[-1], *WIKI.pages), output) == 0
+    return output
+
+
 FORMS = {
     "in one page": lambda pages: [in_one_page(pages), *WIKI.pages],
     "in a row": lambda pages: [*pages, *WIKI.pages],
@@ -39,16 +49,14 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-@pytest.mark.parametrize("order", [(2, 1, 0), (1, 2, 0), (0, 2, 1), (0, 1, 2)])
-def test_the_newest_revision_is_read_whatever_the_order(order, form, tmp_path, monkeypatch):
+@pytest.mark.parametrize("order", [(2, 1, 0), (1, 2, 0), (0, 1, 2)])
+def test_the_newest_revision_is_read_whatever_the_order(order, form, newest, tmp_path, monkeypatch):
     cut_small(monkeypatch)
-    run(dump(OLD[-1], *WIKI.pages), tmp_path / "newest")
 
     assert run(dump(*form([OLD[n] for n in order])), tmp_path / "out") == 0
 
-    newest, out = (documents_of(tmp_path / name) for name in ("newest", "out"))
-    assert out == newest
-    once, several = account(tmp_path / "newest"), account(tmp_path / "out")
+    assert documents_of(tmp_path / "out") == documents_of(newest)
+    once, several = account(newest), account(tmp_path / "out")
     assert several["filtered"] == {**once["filtered"], "older_revision": 2}
     assert several["read"] == once["read"] + 2
     assert several["rejected"] == {}

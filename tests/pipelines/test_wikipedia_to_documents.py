@@ -35,6 +35,14 @@ def run(output, *options, input=SAMPLE):
     return main(["--input", str(input), "--output", str(output), *map(str, options)])
 
 
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    """Read the sample as the command does without options; for tests that only look."""
+    output = tmp_path_factory.mktemp("sample") / "out"
+    assert run(output) == 0
+    return output
+
+
 def files_of(folder):
     """Return the bytes of all published files, by name."""
     paths = [p for p in folder.rglob("*") if p.is_file() and ".build" not in p.parts]
@@ -55,10 +63,8 @@ def named_counters(folder):
     return json.loads((folder / "counters.json").read_text("utf-8"))
 
 
-def test_every_page_is_accounted_for(tmp_path):
-    assert run(tmp_path / "out") == 0
-
-    account = describe(tmp_path / "out")["accounting"]
+def test_every_page_is_accounted_for(out):
+    account = describe(out)["accounting"]
     assert account["read"] == COUNTS["pages"]
     assert account["written"] == COUNTS["articles"] + COUNTS["disambiguation"]
     assert account["filtered"] == {
@@ -112,14 +118,12 @@ def test_a_language_that_is_no_tag_is_refused(tmp_path, capsys):
     assert "--lang Dansk: no tag of a language" in capsys.readouterr().err
 
 
-def test_every_link_in_the_wikitext_is_accounted_for(tmp_path):
-    run(tmp_path / "out")
-
-    counters = describe(tmp_path / "out")["counters"]
+def test_every_link_in_the_wikitext_is_accounted_for(out):
+    counters = describe(out)["counters"]
     assert counters["links.in_wikitext"] == sum(COUNTS["brackets"].values())
     assert counters["links.mentions"] == counters["mentions.link"]
     assert links_add_up(counters)
-    assert "The ledger adds up." in (tmp_path / "out" / "report.md").read_text("utf-8")
+    assert "The ledger adds up." in (out / "report.md").read_text("utf-8")
 
 
 def test_links_name_the_page_behind_redirects(tmp_path):
@@ -130,22 +134,18 @@ def test_links_name_the_page_behind_redirects(tmp_path):
     assert entities["kleinwiki:Deutsche Windmühle"] == entities["kleinwiki:Bockmühle"] == 0
 
 
-def test_redirects_are_resolved_and_loops_are_not(tmp_path):
-    run(tmp_path / "out")
-
-    rows = {row["title"]: row for row in open_dataset(tmp_path / "out" / "redirects").rows()}
+def test_redirects_are_resolved_and_loops_are_not(out):
+    rows = {row["title"]: row for row in open_dataset(out / "redirects").rows()}
     assert len(rows) == COUNTS["redirects"]
     assert rows["Deutsche Windmühle"]["target"] == "Bockmühle"
     assert rows["Deutsche Windmühle"]["resolved"] == "Bockwindmühle"
     assert rows["Windmühlenflügel"]["section"] == "Flügel"
     assert rows["Kornmüller"]["resolved"] is None
-    assert describe(tmp_path / "out")["counters"]["redirects.loops"] == 2
+    assert describe(out)["counters"]["redirects.loops"] == 2
 
 
-def test_documents_carry_what_attribution_needs(tmp_path):
-    run(tmp_path / "out")
-
-    [document] = [d for d in documents_of(tmp_path / "out") if d.title == "Jette Holm"]
+def test_documents_carry_what_attribution_needs(out):
+    [document] = [d for d in documents_of(out) if d.title == "Jette Holm"]
     assert document.url == "https://klein.wikipedia.org/wiki/Jette_Holm"
     assert document.license == "CC-BY-SA-4.0"
     assert re.fullmatch(r"\d+", document.revision)
@@ -153,11 +153,9 @@ def test_documents_carry_what_attribution_needs(tmp_path):
     assert re.fullmatch(r"kleinwiki:\d+", document.id)
 
 
-def test_titles_are_matched_outside_of_links(tmp_path):
-    run(tmp_path / "out")
-
+def test_titles_are_matched_outside_of_links(out):
     origins = Counter()
-    for document in documents_of(tmp_path / "out"):
+    for document in documents_of(out):
         end = 0
         for mention in document.mentions:
             assert mention.start >= end
@@ -169,11 +167,10 @@ def test_titles_are_matched_outside_of_links(tmp_path):
     assert origins["self_title"] > 20
 
 
-def test_disambiguation_pages_are_flagged_or_left_out(tmp_path):
-    run(tmp_path / "kept")
+def test_disambiguation_pages_are_flagged_or_left_out(out, tmp_path):
     run(tmp_path / "dropped", "--disambiguation", "drop")
 
-    kept = [d.title for d in documents_of(tmp_path / "kept") if d.metadata.get("disambiguation")]
+    kept = [d.title for d in documents_of(out) if d.metadata.get("disambiguation")]
     assert kept == ["Flanne"]
     assert "Flanne" not in [d.title for d in documents_of(tmp_path / "dropped")]
     assert describe(tmp_path / "dropped")["accounting"]["filtered"]["disambiguation"] == 1
@@ -193,21 +190,17 @@ def test_no_title_of_a_page_of_meanings_is_matched_though_links_lead_there(tmp_p
     assert Counter(m.origin for m in mentions)["title_match"] > 20
 
 
-def test_pages_without_text_are_named(tmp_path):
-    run(tmp_path / "out")
-
-    assert "no_text/Mühlgraben" in named_counters(tmp_path / "out")
+def test_pages_without_text_are_named(out):
+    assert "no_text/Mühlgraben" in named_counters(out)
     assert "Without text (tables, templates, nothing): Mühlgraben." in (
-        tmp_path / "out" / "report.md"
+        out / "report.md"
     ).read_text("utf-8")
 
 
-def test_holes_are_where_something_dropped_out(tmp_path):
-    run(tmp_path / "out")
-
+def test_holes_are_where_something_dropped_out(out):
     holes = {
         document.title: [int(offset) for offset in document.metadata.get("holes", "").split()]
-        for document in documents_of(tmp_path / "out")
+        for document in documents_of(out)
     }
     assert sum(map(len, holes.values())) > 0
     assert len(holes["Mühlstein"]) == 1
@@ -259,14 +252,13 @@ def multistream(data):
     ("suffix", "compress"),
     [(".bz2", bz2.compress), (".bz2", multistream), (".gz", gzip.compress), (".xz", lzma.compress)],
 )
-def test_container_changes_no_document(suffix, compress, tmp_path):
+def test_container_changes_no_document(suffix, compress, out, tmp_path):
     file = tmp_path / f"{SAMPLE.name}{suffix}"
     file.write_bytes(compress(SAMPLE.read_bytes()))
 
     assert run(tmp_path / "out", input=file) == 0
-    assert run(tmp_path / "plain") == 0
 
-    packed, plain = ([*documents_of(tmp_path / name)] for name in ("out", "plain"))
+    packed, plain = map(documents_of, (tmp_path / "out", out))
     assert [(d.id, d.text, d.mentions) for d in packed] == [
         (d.id, d.text, d.mentions) for d in plain
     ]
@@ -284,33 +276,32 @@ def test_dump_that_ends_too_early_is_an_error(tmp_path, capsys):
     assert describe(tmp_path / "out")["accounting"]["rejected"] == {"truncated": 1}
 
 
-def test_second_page_of_an_id_is_rejected(tmp_path):
-    (tmp_path / "in").mkdir()
+@pytest.fixture(scope="module")
+def twice(tmp_path_factory):
+    """Read two files that have the same pages."""
+    folder = tmp_path_factory.mktemp("twice")
+    (folder / "in").mkdir()
     for name in ("kleinwiki-a.xml", "kleinwiki-b.xml"):
-        (tmp_path / "in" / name).write_bytes(SAMPLE.read_bytes())
+        (folder / "in" / name).write_bytes(SAMPLE.read_bytes())
+    assert run(folder / "out", "--max-reject-rate", 1, input=folder / "in") == 0
+    return folder / "out"
 
-    assert run(tmp_path / "out", "--max-reject-rate", 1, input=tmp_path / "in") == 0
 
-    account = describe(tmp_path / "out")["accounting"]
+def test_second_page_of_an_id_is_rejected(twice):
+    account = describe(twice)["accounting"]
+
     n_written = COUNTS["articles"] + COUNTS["disambiguation"]
     assert (account["written"], account["rejected"]) == (n_written, {"duplicate_id": n_written})
     assert account["read"] == 2 * COUNTS["pages"]
-    assert len(documents_of(tmp_path / "out")) == n_written
+    assert len(documents_of(twice)) == n_written
 
 
-def test_second_page_of_an_id_is_not_counted(tmp_path):
-    (tmp_path / "in").mkdir()
-    for name in ("kleinwiki-a.xml", "kleinwiki-b.xml"):
-        (tmp_path / "in" / name).write_bytes(SAMPLE.read_bytes())
-
-    assert run(tmp_path / "once") == 0
-    assert run(tmp_path / "twice", "--max-reject-rate", 1, input=tmp_path / "in") == 0
-
-    once, twice = (describe(tmp_path / name)["counters"] for name in ("once", "twice"))
-    assert once == twice
-    assert twice["links.mentions"] == twice["mentions.link"]
-    once, twice = (named_counters(tmp_path / name) for name in ("once", "twice"))
-    differ = {name for name in once | twice if once.get(name) != twice.get(name)}
+def test_second_page_of_an_id_is_not_counted(out, twice):
+    counters = describe(twice)["counters"]
+    assert counters == describe(out)["counters"]
+    assert counters["links.mentions"] == counters["mentions.link"]
+    once, both = (named_counters(folder) for folder in (out, twice))
+    differ = {name for name in once | both if once.get(name) != both.get(name)}
     assert differ == {"no_text/Mühlgraben"}
 
 
@@ -361,13 +352,11 @@ def test_bare_page_needs_a_wiki(tmp_path, capsys):
     assert documents_of(tmp_path / "out")[0].lang == "de"
 
 
-@pytest.mark.parametrize("dataset", ["documents", "redirects"])
-def test_datasets_verify_and_show(dataset, tmp_path, capsys):
-    run(tmp_path / "out")
-
-    assert shards(["verify", "--rows", str(tmp_path / "out")]) == 0
-    assert shards(["show", str(tmp_path / "out" / dataset), "--limit", "1"]) == 0
-    assert "Windm" in capsys.readouterr().out
+def test_datasets_verify_and_show(out, capsys):
+    assert shards(["verify", "--rows", str(out)]) == 0
+    for dataset in ("documents", "redirects"):
+        assert shards(["show", str(out / dataset), "--limit", "1"]) == 0
+        assert "Windm" in capsys.readouterr().out
 
 
 def test_article_that_begins_with_a_numbered_line_is_no_redirect(tmp_path):
@@ -386,11 +375,9 @@ def test_article_that_begins_with_a_numbered_line_is_no_redirect(tmp_path):
     assert document.text.startswith("Mahlen Korn\n")
 
 
-def test_dropped_tables_are_counted(tmp_path):
-    run(tmp_path / "out")
-
-    assert describe(tmp_path / "out")["counters"]["tables.dropped"] > 0
-    assert "tables were dropped whole" in (tmp_path / "out" / "report.md").read_text("utf-8")
+def test_dropped_tables_are_counted(out):
+    assert describe(out)["counters"]["tables.dropped"] > 0
+    assert "tables were dropped whole" in (out / "report.md").read_text("utf-8")
 
 
 def test_a_newline_in_a_title_costs_nothing(tmp_path):

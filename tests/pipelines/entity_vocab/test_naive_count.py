@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.document import Document, Mention
@@ -19,7 +19,6 @@ from tests.pipelines.entity_vocab.naive_vocabulary import ORIGINS, count_naively
 pytestmark = pytest.mark.usefixtures("without_runner")
 
 
-@settings(max_examples=60)
 @given(
     documents=many_documents(),
     n_shards=st.integers(1, 3),
