@@ -210,13 +210,13 @@ def test_dataset_that_is_the_output_itself_keeps_its_shards_when_published_again
 
 
 def test_stricter_reject_rate_publishes_nothing(tmp_path, capsys):
-    for number in range(200):
-        (tmp_path / f"{number:03}.xml").write_text(
-            "<TEI><text><p>Ulm</p></text></TEI>" if number >= 2 else "<TEI>"
+    for number in range(1100):
+        (tmp_path / f"{number:04}.xml").write_text(
+            "<TEI><text><p>Ulm</p></text></TEI>" if number >= 11 else "<TEI>"
         )
 
     assert run(tmp_path / "a", "--max-reject-rate", "0.001", inputs=f"{tmp_path}/*.xml") == 1
-    assert "2 of 200 records were rejected" in capsys.readouterr().err
+    assert "11 of 1,100 records were rejected" in capsys.readouterr().err
     assert run(tmp_path / "a", "--max-reject-rate", "0.01", inputs=f"{tmp_path}/*.xml") == 0
 
 
