@@ -104,6 +104,8 @@ class Article:
         if self.text.holes:
             metadata["holes"] = " ".join(map(str, self.text.holes))
             metadata["hole_names"] = "\n".join(self.text.hole_names)
+        if self.text.foreign:
+            metadata["languages"] = "\n".join(f"{a} {b} {tag}" for a, b, tag in self.text.foreign)
         if self.text.n_errors:
             metadata["template_errors"] = str(self.text.n_errors)
         if self.item:

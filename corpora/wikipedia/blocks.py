@@ -89,6 +89,8 @@ class PageText:
     """The words of the parts of a rendered page that are no text, by reason."""
     n_links: int | None = None
     """The links of a rendered page; None for wikitext, where they are counted in the source."""
+    foreign: list[tuple[int, int, str]] = field(default_factory=list)
+    """The spans of a rendered page in other languages than the page's: start, end, tag."""
     n_errors: int = 0
     """The error messages of templates that a rendered page shows."""
 

@@ -68,6 +68,8 @@ def test_rendered_pages_become_documents(tmp_path):
     ]  # fmt: skip
     assert [m.entity for m in valley.mentions] == ["kleinwiki:Windmühle"]  # by a redirect
     assert (windmill.metadata["wikidata"], windmill.metadata["template_errors"]) == ("Q1", "1")
+    start, end, lang = windmill.metadata["languages"].split()
+    assert (windmill.text[int(start) : int(end)], lang) == ("dansk", "da")
     assert mill.metadata["disambiguation"] == "yes"
     assert (windmill.id, windmill.lang, windmill.license) == ("kleinwiki:1", "de", "CC-BY-SA-4.0")
 

@@ -12,6 +12,7 @@ from urllib.parse import unquote
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from corpora.segmentation.language_tags import is_tag, primary_language
 from corpora.segmentation.scripts import is_solid
 from corpora.system.parsing import ParseError, parse_json, parse_toml
 from corpora.wikipedia.blocks import Blocks, ExtractorError, Link, PageText
@@ -110,6 +111,7 @@ class Reader:
             page.n_links = sum(target is not None for target in anchors)
             page.n_errors = sum(map(_is_shown_error, content.css(".error")))
         page.text, page.blocks = "".join(self.out.parts), self.out.blocks
+        page.foreign.sort()
         page.simplified = page.text
         page.holes = sorted({offset for offset, _ in self.out.holes})
         page.hole_names = ["<math>"] * len(page.holes)
@@ -154,6 +156,7 @@ class Reader:
         reason = _reason(tag, attributes)
         if tag == "h1" and " ".join(node.text(deep=True).split()) == self.title:
             reason = "title"
+        before = self.out.length
         if reason:
             self.leave_out(node, reason)
         elif tag in _BLOCKS:
@@ -165,6 +168,17 @@ class Reader:
                 self.out.break_line()
         elif not self.special(node, tag, attributes):
             self.children(node, depth)
+        if lang := attributes.get("lang"):
+            self.note_language(lang, before)
+
+    def note_language(self, lang: str, before: int) -> None:
+        """Note the span of an element in another language; ``before``: the offset before it."""
+        if not is_tag(lang) or primary_language(lang) == primary_language(self.wiki.lang):
+            return
+        shown = _since(self.out, before)
+        start = before + len(shown) - len(shown.lstrip())
+        if any(map(str.isalnum, shown)):
+            self.page.foreign.append((start, start + len(shown.strip()), lang))
 
     def block(self, node: LexborNode, tag: str, attributes: Attributes, *, depth: int) -> None:
         """Read an element that stands on lines of its own."""
@@ -232,8 +246,10 @@ class Reader:
             value = parse_json(source)
         except ParseError:
             return
-        shown = value.get("disabled", {}).get("t") if isinstance(value, dict) else None
-        if shown is None and isinstance(value, dict):
+        if not isinstance(value, dict):
+            return
+        shown = (value.get("disabled") or value.get("filter") or {}).get("t")
+        if shown is None:
             choices = {each["l"]: each["t"] for each in value.get("twoway", ())}
             names = (*self.wiki.variants, self.wiki.lang, *choices)
             shown = next((choices[name] for name in names if name in choices), None)

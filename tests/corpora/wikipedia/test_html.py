@@ -55,6 +55,16 @@ def test_a_variant_of_the_language_is_shown():
     assert read(body, lang="zh").text == "软件"
 
 
+def test_spans_in_other_languages_are_known():
+    page = read(
+        "<p lang='fr'> Le <i lang='la'>nota <b>bene</b></i> dit</p><p lang='en-GB'>a</p>"
+        "<p>b <a href='./C' lang='de'>Tal </a><i lang='x'>c</i><i lang='ja'>!</i></p>"
+    )
+
+    spans = [(page.text[start:end], tag) for start, end, tag in page.foreign]
+    assert spans == [("Le nota bene dit", "fr"), ("nota bene", "la"), ("Tal", "de")]
+
+
 @pytest.mark.parametrize(
     ("anchor", "target"),
     [
