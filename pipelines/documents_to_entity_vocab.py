@@ -42,6 +42,7 @@ PARAMETERS = (
     *("languages", "min_languages"),
 )
 EQUIVALENTS = "equivalents"
+LANGLINKS = "langlinks "
 PREVIOUS = "previous "
 _COUNTED = (
     "id",
@@ -98,6 +99,14 @@ class Options(CommonOptions):
         help="make one entity of the pages of all wikis that have the same Wikidata item, named "
         "like the item (wikidata:Q64)",
     )
+    langlinks: tuple[Path, ...] = option(
+        (),
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="with --languages: langlinks.sql.gz of each wiki; the pages that link to each other, "
+        "not those with the same item, become one entity, named like the first",
+    )
     min_languages: int = option(
         1,
         help="with --languages: leave out entities with pages in fewer than N languages (default: "
@@ -115,7 +124,7 @@ def plan(options: Options) -> Plan:
     if options.equivalents and options.languages:
         raise UsageError("--equivalents: --languages finds them. Leave one of them out.")
     if not options.languages:
-        refuse(options, "min_languages", because="is for --languages")
+        refuse(options, "min_languages", "langlinks", because="is for --languages")
     files = find_documents(options.input, limit=options.limit)
     parts = partitions(files, PART_BYTES)
     return Plan(
@@ -135,6 +144,8 @@ def _auxiliary(options: Options) -> dict[str, InputFile]:
     files = {}
     if options.equivalents:
         files[EQUIVALENTS] = describe_file(EQUIVALENTS, options.equivalents)
+    for number, path in enumerate(options.langlinks):
+        files[f"{LANGLINKS}{number}"] = describe_file(f"{LANGLINKS}{number}", path)
     if options.previous:
         files |= describe_shards(options.previous, "entities", prefix=PREVIOUS)
     return files
@@ -147,6 +158,8 @@ def _stages(
     one = (Unit(0),)
     if _has_equivalents(options):
         units = readers if options.languages else one
+        if options.langlinks:
+            units = tuple(Unit(n, tuple(files)) for n in range(len(options.langlinks)))
         yield Stage("equivalents", units, {"equivalents": "entity_equivalents"})
     yield Stage("count", readers, {"counts": "entity_counts", "pages": "entity_pages"})
     yield Stage("merge", parts, {"totals": "entity_totals", "entity_forms": "entity_forms"})
@@ -165,7 +178,9 @@ def equivalents(units: PCollection, _: Options, run: Run) -> PCollection:
     from pipelines.transforms import entities
 
     step = entities.ReadEquivalents(
-        file=run.auxiliary.get(EQUIVALENTS), n_partitions=run.n_units["merge"]
+        file=run.auxiliary.get(EQUIVALENTS),
+        n_partitions=run.n_units["merge"],
+        langlinks=named(LANGLINKS, run.auxiliary),
     )
     return units | step | run.write_shards("equivalents")
 

@@ -1,10 +1,14 @@
 """Equal entities, which become one entity of the vocabulary.
 
 They stand in a table that a user writes, or are the pages of several wikis with the same item of
-Wikidata, whose entity is called after the item: ``wikidata:Q64``.
+Wikidata, whose entity is called after the item: ``wikidata:Q64``. Or they link to each other as
+pages on the same subject; the entity is called after the page whose name is the first in order.
 """
 
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +18,9 @@ import pyarrow.compute as pc
 from corpora.entities.pages import ITEMS, items_of
 from corpora.entities.vocabulary import language_of, split_entities
 from corpora.errors import CorpusError
+from corpora.wikipedia.sql_dumps import language_links, wiki_of_dump
+from corpora.wikipedia.titles import language_of as tag_of
+from corpora.wikipedia.titles import wiki_of, wikis
 
 _NO_NAMES = pa.table(
     {
@@ -22,6 +29,9 @@ _NO_NAMES = pa.table(
         "languages": pa.array([], pa.int32()),
     }
 )
+
+_NO_LINKS = pa.table({"page": pa.array([], pa.int64()), "target": pa.array([], pa.string())})
+_ROWS_AT_ONCE = 1 << 20
 
 
 def read_equivalents(path: Path) -> pa.Table:
@@ -56,6 +66,65 @@ def read_items(documents: Iterable[pa.RecordBatch]) -> pa.Table:
                 titles.append(page)
                 targets.append(f"{ITEMS}:{item}")
     return pa.table({"title": pa.array(titles, pa.string()), "target": targets or titles})
+
+
+def read_language_links(
+    path: Path, tables: Sequence[Path], documents: Iterable[pa.RecordBatch]
+) -> pa.Table:
+    """Read the links of a wiki's pages to pages on the same subject in the other wikis.
+
+    ``path`` is one of ``tables``, dumps of ``langlinks``, one for each wiki of the documents
+    (columns ``id, group, title``). Returns as ``read_equivalents``: each page of the wiki that is
+    not the first of its subject. All pages on a subject link to each other, so that each knows the
+    first. Raises ``CorpusError`` where a wiki has no table.
+    """
+    wiki, known = wiki_of_dump(path), {wiki_of_dump(table) for table in tables}
+    pages, spaces = [], set()
+    for batch in documents:
+        table = pa.table({name: batch.column(name) for name in ("id", "group", "title")})
+        spaces.update(pc.unique(table.column("group")).to_pylist())
+        is_own = pc.match_substring_regex(table.column("id"), rf"^{wiki}:\d+$")
+        pages.append(table.filter(is_own).select(["id", "title"]))
+    if missing := sorted(spaces - known):
+        raise CorpusError(
+            f"--langlinks: no table of {', '.join(missing)}. Give one for each wiki of --input."
+        )
+    targets = _first_links(path, _codes_before(wiki, spaces))
+    table = pa.concat_tables(pages)
+    numbers = pc.cast(pc.replace_substring_regex(table.column("id"), r"^.*:", ""), pa.int64())
+    table = table.append_column("page", numbers).join(targets, "page", join_type="inner")
+    titles = pc.binary_join_element_wise(wiki, table.column("title"), ":")
+    return pa.table({"title": titles, "target": table.column("target")})
+
+
+def _codes_before(wiki: str, spaces: Iterable[str]) -> Mapping[str, str]:
+    """Map the prefixes that lead to a wiki of ``spaces`` whose name is before ``wiki`` to it."""
+    own, codes = wiki_of(name=wiki, lang=tag_of(wiki)), {}
+    for code in wikis()["languages"]:
+        other = own.neighbor(code)
+        if other and other.name in spaces and other.name < wiki:
+            codes[code] = other.name
+    return codes
+
+
+def _first_links(path: Path, codes: Mapping[str, str]) -> pa.Table:
+    """Read ``page, target``: of each page's links, the one to the first wiki by name.
+
+    The links of a page stand together: the table is written in the order of its primary key.
+    """
+    named = {code: wiki_of(name=name, lang=tag_of(name)) for code, name in codes.items()}
+    chunks, pages, targets = [_NO_LINKS], array("q"), []
+    for page, links in groupby(language_links(path, codes), key=itemgetter(0)):
+        pages.append(page)
+        targets.append(min(f"{codes[code]}:{named[code].title(title)}" for _, code, title in links))
+        if len(pages) == _ROWS_AT_ONCE:
+            chunks.append(_table_of_links(pages, targets))
+            pages, targets = array("q"), []
+    return pa.concat_tables([*chunks, _table_of_links(pages, targets)])
+
+
+def _table_of_links(pages: "array[int]", targets: list[str]) -> pa.Table:
+    return pa.table([np.asarray(pages), pa.array(targets, pa.string())], schema=_NO_LINKS.schema)
 
 
 def names_of_entities(equivalents: Iterable[pa.Table]) -> pa.Table:

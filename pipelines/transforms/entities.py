@@ -34,7 +34,7 @@ from corpora.entities.counts import (
     by_partition,
     partitions_of,
 )
-from corpora.entities.equivalents import read_equivalents, read_items
+from corpora.entities.equivalents import read_equivalents, read_items, read_language_links
 from corpora.entities.vocabulary import read_vocab
 from corpora.matching.form_table import FormTable, build_form_table
 from corpora.runs.plan import InputFile, Unit
@@ -51,10 +51,11 @@ FIRST_IDS = "first_ids.json"
 """The table with the number of the first form of each shard, and the number of all."""
 ROWS_AT_ONCE = 1 << 14
 _OF_ITEMS = ("group", "title", "metadata")
+_OF_PAGES = ("id", "group", "title")
 
 
 class ReadEquivalents(ReadUnits[Rows]):
-    """Read which entities are equal: from a user's table, else from the items of documents.
+    """Read which entities are equal: from a user's table, by links between wikis, or by items.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows]]``; rows of ``equivalents``.
     """
@@ -62,16 +63,22 @@ class ReadEquivalents(ReadUnits[Rows]):
     file: InputFile | None
     n_partitions: int
     """The number of partitions of the entities, by hash."""
+    langlinks: Sequence[InputFile] = ()
+    """Tables of links between wikis: the unit with the number of one reads it."""
 
     def read(self, unit: Unit) -> Iterator[Rows]:
         """Read the table, or the shards of a unit."""
+        columns = _OF_PAGES if self.langlinks else _OF_ITEMS
+        batches = chain.from_iterable(
+            read_batches(each.check(), "documents", columns=columns) for each in unit.inputs
+        )
         if self.file:
             table = read_equivalents(self.file.check())
+        elif self.langlinks:
+            paths = [file.check() for file in self.langlinks]
+            table = read_language_links(paths[unit.number], paths, batches)
         else:
-            shards = (
-                read_batches(each.check(), "documents", columns=_OF_ITEMS) for each in unit.inputs
-            )
-            table = read_items(chain.from_iterable(shards))
+            table = read_items(batches)
         parts = partitions_of(table.column("target"), self.n_partitions)
         yield from Rows.each("equivalents", by_partition(table, parts, schema="entity_equivalents"))
 

@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 
 from corpora.text.opening import TextError
 from corpora.wikipedia import sql_dumps
-from corpora.wikipedia.sql_dumps import SqlDumpError, items_of_pages
+from corpora.wikipedia.sql_dumps import (
+    SqlDumpError,
+    items_of_pages,
+    language_links,
+    wiki_of_dump,
+)
 
 HEAD = b"""-- MySQL dump 10.19
 /*!40101 SET NAMES utf8mb4 */;
@@ -50,6 +55,27 @@ def test_items_of_pages(tmp_path):
     )
 
     assert list(items_of_pages(path)) == [(2, 64), (3, 5)]
+
+
+LANGLINKS = b"""-- Host: db1    Database: dawiki
+CREATE TABLE `langlinks` (
+  `ll_from` int(10) unsigned NOT NULL,
+  `ll_lang` varbinary(35) NOT NULL DEFAULT '',
+  `ll_title` varbinary(255) NOT NULL DEFAULT '',
+  PRIMARY KEY (`ll_from`,`ll_lang`)
+);
+INSERT INTO `langlinks` VALUES """
+
+
+def test_links_to_some_languages(tmp_path):
+    rows = "(1,'de','K\\'ln (7,\\'en\\''),(1,'en','Köln'),(2,'be-tarask','A')"
+    path = tmp_path / "dawiki-langlinks.sql.gz"
+    path.write_bytes(gzip.compress(LANGLINKS + f"{rows};\n".encode()))
+
+    links = list(language_links(path, ["be-tarask", "de"]))
+
+    assert links == [(1, "de", "K'ln (7,'en'"), (2, "be-tarask", "A")]
+    assert wiki_of_dump(path) == "dawiki"
 
 
 WORDS = [

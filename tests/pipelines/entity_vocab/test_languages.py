@@ -136,6 +136,52 @@ def test_linkers_know_items_by_the_titles_of_a_wiki(items, tmp_path):
     assert "enwiki:Germany" in items_of_form
 
 
+def langlinks(folder, wiki, *rows):
+    """Write the dump of a wiki's links to other languages."""
+    values = ",".join(f"({page},'{code}','{title}')" for page, code, title in rows)
+    path = folder / f"{wiki}-20261101-langlinks.sql"
+    path.write_text(
+        f"-- Host: localhost    Database: {wiki}\nCREATE TABLE `langlinks` (\n  `ll_from` int,\n"
+        f"  `ll_lang` varbinary(35),\n  `ll_title` varbinary(255)\n);\n"
+        f"INSERT INTO `langlinks` VALUES {values};\n"
+    )
+    return path
+
+
+def test_pages_that_link_to_each_other_are_one_entity_without_items(wikis, tmp_path):
+    tables = [
+        langlinks(
+            tmp_path, "dawiki", (1, "de", "Berlin"), (2, "de", "Deutschland"), (2, "en", "Germany")
+        ),
+        langlinks(
+            tmp_path,
+            "dewiki",
+            (5, "da", "Berlin"),
+            (6, "da", "Tyskland"),
+            (6, "en", "Germany"),
+            (7, "fr", "Spree"),
+        ),
+        langlinks(
+            tmp_path, "enwiki", (9, "da", "Tyskland"), (9, "de", "Deutschland"), (9, "sv", "X")
+        ),
+    ]
+
+    linked = build(tmp_path / "out", *wikis, languages=True, langlinks=tuple(tables))
+
+    germany = {row["entity"]: row for row in rows_of(linked)}["dawiki:Tyskland"]
+    assert entities_of(linked) == {"dawiki:Tyskland": 3, "dawiki:Berlin": 4, "dewiki:Spree": 5}
+    assert germany["names"] == ["dawiki:Tyskland", "dewiki:Deutschland", "enwiki:Germany"]
+    assert germany["count"] == 3
+
+
+def test_a_wiki_without_its_table_of_links_is_an_error(wikis, tmp_path, capsys):
+    table = langlinks(tmp_path, "dawiki", (1, "de", "Berlin"))
+    arguments = ["--input", *map(str, wikis), "--languages", "--langlinks", str(table)]
+
+    assert documents_to_entity_vocab.main([*arguments, "--output", str(tmp_path / "out")]) == 1
+    assert "no table of dewiki, enwiki" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
