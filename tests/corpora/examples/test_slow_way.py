@@ -16,7 +16,7 @@ from tests.corpora.examples.small_examples import LISTS, batch_of, tokenizer
 pytestmark = pytest.mark.usefixtures("short_mentions")
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(of=documents(), how=RULES)
 def test_examples_are_those_of_the_slow_way(vocab, of, how):
     expected, lost = slow_examples(of, vocab, how)

@@ -69,34 +69,30 @@ def test_tables_of_the_dumps_exist():
     assert [file.stem for file in FILES] == expected.split()[:-1] + PROJECTS + ["zh"]
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_sections_and_keys_are_those_of_the_format(file):
-    table = load(file)
-
-    assert set(table) <= {"render", "dates", "silent", "footnotes"}
-    assert set(table.get("footnotes", {})) <= {"text", "short", "several", "named"}
-    assert set(table.get("silent", {})) <= {"names"}
-    assert all(isinstance(recipe, str) for recipe in table["render"].values())
-
-
-@pytest.mark.parametrize("lang", LANGUAGES)
-def test_dates_have_twelve_months_and_all_parts(lang):
-    dates = load(FOLDER / "templates" / f"{lang}.toml")["dates"]
-
-    assert set(dates) - {"american_format"} == {"months", "format", "month_format"}
-    assert len(set(dates["months"])) == 12
-    for form in (dates["format"], dates.get("american_format", dates["format"])):
-        assert set(FIELD.findall(form)) == {"day", "month", "year"}
-    assert set(FIELD.findall(dates["month_format"])) == {"month", "year"}
+def test_sections_and_keys_are_those_of_the_format():
+    for file in FILES:
+        table = load(file)
+        assert set(table) <= {"render", "dates", "silent", "footnotes"}, file
+        assert set(table.get("footnotes", {})) <= {"text", "short", "several", "named"}, file
+        assert set(table.get("silent", {})) <= {"names"}, file
+        assert all(isinstance(recipe, str) for recipe in table["render"].values()), file
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_recipes_are_well_formed(file):
-    recipes = load(file)["render"]
+def test_dates_have_twelve_months_and_all_parts():
+    for lang in LANGUAGES:
+        dates = load(FOLDER / "templates" / f"{lang}.toml")["dates"]
+        assert set(dates) - {"american_format"} == {"months", "format", "month_format"}, lang
+        assert len(set(dates["months"])) == 12, lang
+        for form in (dates["format"], dates.get("american_format", dates["format"])):
+            assert set(FIELD.findall(form)) == {"day", "month", "year"}
+        assert set(FIELD.findall(dates["month_format"])) == {"month", "year"}, lang
 
-    wrong = {name: fault for name, recipe in recipes.items() if (fault := faults(recipe))}
 
-    assert not wrong
+def test_recipes_are_well_formed():
+    for file in FILES:
+        recipes = load(file)["render"]
+        wrong = {name: fault for name, recipe in recipes.items() if (fault := faults(recipe))}
+        assert not wrong, file
 
 
 @pytest.mark.parametrize(
@@ -106,32 +102,31 @@ def test_faults_of_recipes_are_found(recipe):
     assert faults(recipe)
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-@pytest.mark.parametrize("section", ["render", "silent"])
-def test_names_are_unique_up_to_the_first_letter_and_underscores(file, section):
-    names = [one_form(name) for name in names_of(load(file), section)]
-
-    assert all(names)
-    assert not repeated(names)
-
-
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_no_template_has_two_roles(file):
-    table = load(file)
-    render, silent = (
-        {one_form(name) for name in names_of(table, section)} for section in ("render", "silent")
-    )
-    code = "all" if file.stem == "common" else file.stem
-    disambiguation = {one_form(name) for name in DISAMBIGUATION["templates"].get(code, ())}
-
-    assert not render & silent
-    assert not disambiguation & (render | silent)
+def test_names_are_unique_up_to_the_first_letter_and_underscores():
+    for file in FILES:
+        for section in ("render", "silent"):
+            names = [one_form(name) for name in names_of(load(file), section)]
+            assert all(names), file
+            assert not repeated(names), file
 
 
-@pytest.mark.parametrize("lang", LANGUAGES)
-def test_languages_of_templates_are_known_with_their_namespaces(lang):
-    assert lang in WIKIS["languages"]
-    assert lang in NAMESPACES
+def test_no_template_has_two_roles():
+    for file in FILES:
+        table = load(file)
+        render, silent = (
+            {one_form(name) for name in names_of(table, section)}
+            for section in ("render", "silent")
+        )
+        code = "all" if file.stem == "common" else file.stem
+        disambiguation = {one_form(name) for name in DISAMBIGUATION["templates"].get(code, ())}
+        assert not render & silent, file
+        assert not disambiguation & (render | silent), file
+
+
+def test_languages_of_templates_are_known_with_their_namespaces():
+    for lang in LANGUAGES:
+        assert lang in WIKIS["languages"], lang
+        assert lang in NAMESPACES, lang
 
 
 def test_wikis_has_the_sections_of_its_readers():
@@ -177,38 +172,24 @@ def test_languages_of_trails_variants_and_namespaces_are_known():
     assert used - {"none", "canonical"} <= known
 
 
-@pytest.mark.parametrize("lang", NAMESPACES)
-def test_names_of_namespaces_mean_one_number(lang):
-    namespaces = NAMESPACES[lang]
-    names = [name.lower() for aliases in namespaces.values() for name in aliases]
+def test_names_of_namespaces_mean_one_number():
+    for lang in NAMESPACES:
+        namespaces = NAMESPACES[lang]
+        names = [name.lower() for aliases in namespaces.values() for name in aliases]
+        assert all(re.fullmatch(r"-[12]|\d+", number) for number in namespaces), lang
+        assert all(name == " ".join(name.replace("_", " ").split()) for name in names), lang
+        assert not repeated(names), lang
 
-    assert all(re.fullmatch(r"-[12]|\d+", number) for number in namespaces)
-    assert all(name == " ".join(name.replace("_", " ").split()) for name in names)
-    assert not repeated(names)
 
+def test_namespaces_hold_old_aliases():
+    aliases = """
+    canonical:Image:6 canonical:Image_talk:7 da:Billede:6 de:Bild:6 fr:Catégorie:14 it:Immagine:6
+    ja:画像:6 jv:Gambar:6 mn:Зураг:6 ms:Imej:6 map-bms:Gambar:6 ltg:Kategoreja:14 nl:Afbeelding:6
+    uk:Зображення:6 zh:分類:14
+    """
 
-@pytest.mark.parametrize(
-    ("lang", "name", "number"),
-    [
-        ("canonical", "Image", 6),
-        ("canonical", "Image talk", 7),
-        ("da", "Billede", 6),
-        ("de", "Bild", 6),
-        ("fr", "Catégorie", 14),
-        ("it", "Immagine", 6),
-        ("ja", "画像", 6),
-        ("jv", "Gambar", 6),
-        ("mn", "Зураг", 6),
-        ("ms", "Imej", 6),
-        ("map-bms", "Gambar", 6),
-        ("ltg", "Kategoreja", 14),
-        ("nl", "Afbeelding", 6),
-        ("uk", "Зображення", 6),
-        ("zh", "分類", 14),
-    ],
-)
-def test_namespaces_hold_old_aliases(lang, name, number):
-    assert name in NAMESPACES[lang][str(number)]
+    for lang, name, number in (alias.split(":") for alias in aliases.split()):
+        assert name.replace("_", " ") in NAMESPACES[lang][number], lang
 
 
 def test_each_table_of_namespaces_is_found_without_the_others():
@@ -229,13 +210,12 @@ def test_codes_and_tables_of_disambiguation_and_image_options_name_known_wikis()
     }
 
 
-@pytest.mark.parametrize("code", DISAMBIGUATION["templates"])
-def test_templates_of_disambiguation_are_unique_and_no_set_index(code):
-    names = [one_form(name) for name in DISAMBIGUATION["templates"][code]]
-
-    assert all(names)
-    assert not repeated(names)
-    assert not {"Surname", "Given name", "SIA", "Shipindex", "Mountainindex"} & set(names)
+def test_templates_of_disambiguation_are_unique_and_no_set_index():
+    for code in DISAMBIGUATION["templates"]:
+        names = [one_form(name) for name in DISAMBIGUATION["templates"][code]]
+        assert all(names), code
+        assert not repeated(names), code
+        assert not {"Surname", "Given name", "SIA", "Shipindex", "Mountainindex"} & set(names), code
 
 
 def test_words_of_disambiguation_stand_between_underscores():
