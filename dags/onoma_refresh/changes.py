@@ -5,8 +5,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
-from dataclasses import asdict
-from glob import glob
+from glob import escape, glob
 from pathlib import Path
 
 from onoma_refresh.environment import without_airflow
@@ -36,7 +35,7 @@ def pull(checkout: Path) -> None:
 
 def state_of(settings: Settings, edition: Edition) -> str:
     """Hash all files of an edition, its description, and its options."""
-    digest = hashlib.sha256(json.dumps(asdict(edition), sort_keys=True, default=str).encode())
+    digest = hashlib.sha256(edition.model_dump_json().encode())
     for file in _files(settings, edition):
         with file.open("rb") as data:
             content = hashlib.file_digest(data, "sha256").hexdigest()
@@ -45,34 +44,23 @@ def state_of(settings: Settings, edition: Edition) -> str:
 
 
 def _files(settings: Settings, edition: Edition) -> Iterator[Path]:
-    """Find the files that the patterns of ``input`` match, as the pipeline reads them.
+    """Find the files that the patterns of ``input`` match, but none of hidden folders (``.git``).
 
     Raises ``EditionError`` where there is none. The description of the edition is added.
     """
-    found: set[Path] = set()
+    files: set[str] = set()
     for pattern in edition.input:
-        path = Path(os.path.abspath(settings.folder / Path(pattern).expanduser()))  # noqa: PTH100
-        if path.is_dir():
-            found |= set(_files_below(path))
-        else:
-            matches = [path] if path.is_file() else map(Path, glob(str(path), recursive=True))  # noqa: PTH207
-            found |= {file for file in matches if file.is_file()}
+        path = settings.folder / Path(pattern).expanduser()
+        name = escape(str(path)) if path.exists() else str(path)
+        names = glob(f"{name}/**" if path.is_dir() else name, recursive=True)  # noqa: PTH207
+        files |= set(map(os.path.realpath, names))
+    found = sorted(filter(os.path.isfile, files))
     if not found:
         raise EditionError(f"[[edition]] {edition.name}: no file is {' '.join(edition.input)}.")
     description = settings.folder / edition.edition
-    yield from sorted(found | ({description} if description.is_file() else set()))
-
-
-def _files_below(folder: Path) -> Iterator[Path]:
-    """Find all files below a folder, also through links, but not in hidden folders (``.git``)."""
-    seen = set()
-    for parent, inside, names in os.walk(folder, followlinks=True):
-        inside[:] = sorted(name for name in inside if not name.startswith("."))
-        if (real := os.path.realpath(parent)) in seen:
-            inside.clear()
-            continue
-        seen.add(real)
-        yield from (Path(parent, name) for name in names if not name.startswith("."))
+    yield from map(Path, found)
+    if description.is_file():
+        yield description
 
 
 def was_seen(settings: Settings, name: str, state: str) -> bool:

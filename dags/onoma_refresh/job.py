@@ -21,7 +21,7 @@ from airflow.sdk import Asset, task
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from onoma_refresh.environment import environment_of, interpreter
-from onoma_refresh.results import describe_rejects, describe_version
+from onoma_refresh.results import describe_version
 from onoma_refresh.schedule import JOBS, SHORT, Params, load_settings, version_of
 from onoma_refresh.settings import Edition, Settings, SettingsError
 
@@ -87,11 +87,10 @@ class Job:
         """Return the name of what the run publishes, which is made from its date."""
         return version_of(self.context["dag_run"], form)
 
-    def run(self, module: str, *arguments: object, output: Path | None = None) -> list[str]:
+    def run(self, module: str, *arguments: object) -> list[str]:
         """Run ``python -m MODULE ARGUMENTS``; return its last lines of output.
 
-        ``output`` is a folder whose rejects are reported where the command fails. Raises
-        ``StoppedError`` for exit status 3, ``AirflowFailException`` where options are wrong,
+        Raises ``StoppedError`` for exit status 3, ``AirflowFailException`` where options are wrong,
         ``AirflowException`` for other failures, which Airflow tries again.
         """
         settings = self.settings
@@ -102,16 +101,14 @@ class Job:
         )
         if not status:
             return lines
-        last = "\n".join(lines[-_LAST_LINES:])
-        parts = [f"{module}: exit status {status}.", last, *describe_rejects(output)]
-        message = "\n".join(part for part in parts if part)
+        message = "\n".join([f"{module}: exit status {status}.", *lines[-_LAST_LINES:]])
         if status == TOO_FAR:
             raise StoppedError(message)
         raise (AirflowFailException if status == WRONG_COMMAND else AirflowException)(message)
 
     def make(self, module: str, output: str | Path, *arguments: object) -> str:
         """Run a command that makes a folder; return the folder."""
-        self.run(module, *arguments, "--output", output, output=Path(output))
+        self.run(module, *arguments, "--output", output)
         return str(output)
 
     def finetune(self, edition: Edition, output: Path, *, ner: str, encoder: str) -> str:

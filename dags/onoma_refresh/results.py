@@ -1,16 +1,14 @@
-"""Results of runs: totals for events of assets, rejects for failure reports, small JSON files."""
+"""Results of runs: totals for events of assets, small JSON files."""
 
 import json
 import os
 import re
-from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 _Object = dict[str, Any]
-"""A JSON object. Any: it may be damaged, and is only used for reports."""
+"""A JSON object. Any: its values have many types."""
 
 
 def write_json(file: Path, value: object) -> None:
@@ -67,65 +65,6 @@ def _totals(about: _Object) -> dict[str, int]:
         "filtered": sum(account["filtered"].values()),
         "rejected": sum(account["rejected"].values()),
     }
-
-
-def describe_rejects(output: Path | None) -> list[str]:
-    """Describe in lines what was rejected in a folder, and why, published or not.
-
-    A run that rejects too much publishes nothing; its receipts lie in ``.build``.
-    """
-    if output is None or not output.is_dir():
-        return []
-    counts: Counter[str] = Counter()
-    read = 0
-    examples: dict[str, str] = {}
-    for account, rejected in _accounts(output):
-        read += account.get("read", 0)
-        counts.update(account.get("rejected", {}))
-        for row in rejected:
-            examples.setdefault(row.get("reason", ""), row.get("message", ""))
-    if not counts:
-        return [f"{output}: read {read:,}, nothing rejected."] if read else []
-    lines = [f"{output}: rejected {counts.total():,} of {read:,}."]
-    return lines + [
-        f"  {reason} {n:,}; the first: {examples.get(reason, 'see rejected.jsonl')}"
-        for reason, n in counts.most_common()
-    ]
-
-
-def _accounts(output: Path) -> Iterator[tuple[_Object, list[dict[str, str]]]]:
-    """Yield accounting and rejected rows: of the published run, or of units of the newest build."""
-    for file in _datasets_in(output):
-        rejected = list(_first_rows(file.with_name("rejected.jsonl")))
-        yield _read(file).get("accounting", {}), rejected
-        return  # all datasets of a run have the same accounting
-    builds = sorted(output.glob(".build/*/receipts"), key=lambda folder: folder.stat().st_mtime)
-    receipts = builds[-1].rglob("*.json") if builds else []  # of stages, too
-    for receipt in sorted(receipts, key=lambda path: (len(path.name), path.name)):  # by number
-        about = _read(receipt)
-        yield about.get("accounting", {}), about.get("rejected", [])
-
-
-def _read(file: Path) -> _Object:
-    try:
-        return _object(file.read_bytes())
-    except OSError:
-        return {}
-
-
-def _first_rows(file: Path) -> Iterator[_Object]:
-    """Read the first 100 rows: a large run that rejected too much may have many more."""
-    if file.is_file():
-        with file.open("rb") as rows:
-            yield from filter(None, map(_object, islice(rows, 100)))
-
-
-def _object(text: bytes) -> _Object:
-    """Parse a JSON object; empty where it is damaged, because a failure report must not fail."""
-    try:
-        return dict(json.loads(text))
-    except (ValueError, TypeError):
-        return {}
 
 
 def rows_in(output: Path) -> int:

@@ -45,7 +45,7 @@ TRAIN: Final = timedelta(days=7)
 
 
 def report_failure(context: "Context") -> None:
-    """Report to the log, and to the command of the settings, what failed and what was rejected."""
+    """Report to the log, and to the command of the settings, what failed."""
     task = context["task_instance"]
     where = f"{task.dag_id} {context['run_id']} {task.task_id}"
     if task.map_index is not None and task.map_index >= 0:

@@ -8,47 +8,96 @@ the home of the user that runs Airflow.
 import os
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TypeVar, get_type_hints
+from typing import Annotated, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 """The pattern of names that become names of files or folders."""
-_NAME = re.compile(NAME)
 T = TypeVar("T")
-Named = TypeVar("Named", "Wiki", "News", "Edition", "Model")
-Options = tuple[str, ...]
-"""More arguments for a command line, one string each."""
-_EXPECTED: Mapping[object, str] = {
-    int: "a whole number above 0",
-    Options: "a list of strings",
-    Mapping[str, str]: 'a table of strings, as { OMP_NUM_THREADS = "4" }',
-    Path: "the path of a file or folder, as a string",
-    Path | None: "the path of a file or folder, as a string",
-}
-"""What a value must be, by the type of its setting; a string where none is named."""
-
-
-TABLES = ("wiki", "news", "edition", "model")
-"""The tables of a settings file that may be there several times."""
 
 
 class SettingsError(ValueError):
     """Settings, or a store that they name, are wrong or missing; the message says what to do."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Wiki:
+def _here(text: str) -> str:
+    if "://" in text:
+        raise ValueError(
+            "is in a bucket, and these DAGs work in folders. Mount the bucket and name its folder, "
+            "or run the commands (onoma wikipedia --output s3://…) in DAGs of your own"
+        )
+    return text
+
+
+def _folder(text: str, info: ValidationInfo) -> Path:
+    path = info.context["folder"] / os.path.expanduser(text)  # noqa: PTH111 - Path's raises RuntimeError
+    return Path(os.path.normpath(path))  # not resolved: a store may be a symlink
+
+
+def _by_name(tables: object) -> dict[str, object]:
+    """Map the names of ``[[…]]`` tables to the tables."""
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise ValueError("write it in two brackets, as often as there are some")
+    names = [str(table.get("name", "")) for table in tables]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{name} is there twice")
+    return dict(zip(names, tables, strict=True))
+
+
+class _Entries(dict[str, T]):
+    """Entries by name; to ask for one that is not there raises ``SettingsError``."""
+
+    def __missing__(self, name: str) -> T:
+        raise SettingsError(
+            f"{name} is in the settings no more, and this run began with it. Put it back and clear "
+            "the task, or mark the run as failed."
+        )
+
+
+Filled = Annotated[str, StringConstraints(min_length=1)]
+Name = Annotated[str, StringConstraints(pattern=rf"^{NAME}$")]
+Pattern = Annotated[Filled, AfterValidator(_here)]
+Folder = Annotated[Pattern, AfterValidator(_folder)]
+"""The path of a file or a folder: a string in the file, then a ``Path``."""
+Options = tuple[str, ...]
+"""More arguments for a command line, one string each."""
+Variables = dict[
+    Annotated[str, StringConstraints(pattern=r"^[^=]+$")],
+    Annotated[str, Field(coerce_numbers_to_str=True)],
+]
+Tables = (BeforeValidator(_by_name), AfterValidator(_Entries))
+
+
+class _Table(BaseModel):
+    """A table whose keys are all known."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Wiki(_Table):
     """A wiki whose dumps become documents, an entity vocabulary and examples."""
 
-    name: str
+    name: Name
     """The name of the wiki in its dumps: dawiki."""
-    contact: str
+    contact: Filled
     """An address at which the operators of the mirror can reach you."""
     mirror: str = ""
     """The server of the dumps; empty: Wikimedia's."""
-    tokenizer: Path | None = None
+    tokenizer: Folder | None = None
     """The tokenizer for examples; None: one is learned from the first version, and kept."""
     limits: Options = ()
     """Limits of drift (``documents=-5%``), which add to or replace those of ``corpora.diff``."""
@@ -59,14 +108,13 @@ class Wiki:
     examples: Options = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class News:
+class News(_Table):
     """News that are read each day, usually from the sites of one file."""
 
-    name: str
-    sites: Path | None = None
+    name: Name
+    sites: Folder | None = None
     """The file of sites to crawl; None: the options in ``documents`` say what is read."""
-    archive: Path | None = None
+    archive: Folder | None = None
     """The folder for fetched pages; None: a folder in ``work``."""
     wiki: str = ""
     """The wiki whose vocabulary is matched; empty: no mentions are added."""
@@ -74,16 +122,15 @@ class News:
     annotate: Options = ("--policy", "gated")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Edition:
+class Edition(_Table):
     """A TEI edition that a tagger learns from."""
 
-    name: str
-    input: Options
+    name: Name
+    input: Annotated[tuple[Pattern, ...], Field(min_length=1)]
     """Patterns that match the files of the edition."""
     edition: str = "tei"
     """The name of an edition that ships with Onoma, or an edition file."""
-    checkout: Path | None = None
+    checkout: Folder | None = None
     """A git checkout that is pulled first; None: nothing is pulled."""
     model: str = ""
     """The [[model]] whose encoder is fine-tuned, or a folder; empty: no tagger, only NER data."""
@@ -93,42 +140,61 @@ class Edition:
     evaluate: Options = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Model:
+class Model(_Table):
     """An encoder that is trained further when its corpus is new."""
 
-    name: str
-    wiki: str
-    recipe: str
-    init_from: Path | None = None
+    name: Name
+    wiki: Filled
+    recipe: Filled
+    init_from: Folder | None = None
     """The encoder that the first version begins with; later ones begin with the current version."""
     edition: str = ""
     """The edition whose tagger judges the encoder; empty: it is published unjudged."""
     pretrain: Options = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(_Table):
     """The content of a settings file."""
 
     folder: Path
     """The folder of the settings file."""
-    work: Path
+    work: Folder
     """The folder in which runs work; it can be removed when nothing runs."""
-    store: Path
+    store: Folder
     """The folder in which versions are published."""
     python: str = ""
     """The interpreter of the commands; empty: that of Airflow."""
-    keep: int = 3
+    keep: Annotated[int, Field(strict=True, gt=0)] = 3
     """The number of versions that are kept of each dataset and model, and of dumps."""
     on_failure: Options = ()
     """A command that gets reports of failures on standard input; empty: they are only logged."""
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Variables = {}
     """Environment variables of the commands, added to those of the worker."""
-    wikis: Mapping[str, Wiki] = field(default_factory=dict)
-    news: Mapping[str, News] = field(default_factory=dict)
-    editions: Mapping[str, Edition] = field(default_factory=dict)
-    models: Mapping[str, Model] = field(default_factory=dict)
+    wikis: Annotated[Mapping[str, Wiki], *Tables] = Field(_Entries(), alias="wiki")
+    news: Annotated[Mapping[str, News], *Tables] = _Entries()
+    editions: Annotated[Mapping[str, Edition], *Tables] = Field(_Entries(), alias="edition")
+    models: Annotated[Mapping[str, Model], *Tables] = Field(_Entries(), alias="model")
+
+    @model_validator(mode="after")
+    def _check(self) -> "Settings":
+        """Check that references name something, and that no two entries share a shelf or folder."""
+        if self.work == self.store or self.work in self.store.parents:
+            raise ValueError(
+                "work and store must be two folders, and store not in work: what lies in work is "
+                "removed"
+            )
+        for model in self.models.values():
+            _check_named(model.wiki, self.wikis, f"[[model]] {model.name}: wiki")
+            _check_named(model.edition, self.editions, f"[[model]] {model.name}: edition")
+        for news in self.news.values():
+            _check_named(news.wiki, self.wikis, f"[[news]] {news.name}: wiki")
+        shelves = [shelf for name in self.wikis for shelf in shelves_of_wiki(name).values()]
+        shelves += [f"{name}-{part}" for name in self.news for part in ("news", "annotated")]
+        shelves += [f"{name}-{part}" for name in self.editions for part in ("ner", "tagger")]
+        shelves += [f"{name}-encoder" for name in self.models]
+        if duplicates := [shelf for shelf in shelves if shelves.count(shelf) > 1]:
+            raise ValueError(f"two would publish {duplicates[0]}. Choose other names")
+        return self
 
     def shelf(self, name: str) -> Path:
         """Return the folder in which a dataset or a model is published."""
@@ -170,7 +236,7 @@ def beside(owners: Path, name: str | None) -> Path:
     """
     if not name:
         return owners
-    if not (_NAME.fullmatch(name) and name.endswith(".toml")):
+    if not (re.fullmatch(NAME, name) and name.endswith(".toml")):
         raise SettingsError(
             f"settings = {name!r}: must be the name of a file in {owners.parent}, as weekly.toml."
         )
@@ -179,26 +245,33 @@ def beside(owners: Path, name: str | None) -> Path:
 
 def read(path: Path) -> Settings:
     """Read and check a settings file; raises ``SettingsError``."""
+    folder = path.absolute().parent
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        values.pop("step", None)  # a table of `onoma project`, which may share the file
+        return Settings.model_validate(values | {"folder": folder}, context={"folder": folder})
+    except ValidationError as error:
+        lines = "\n".join(_describe(each) for each in error.errors())
+        raise SettingsError(f"{path}: {lines}") from error
     except (OSError, ValueError) as error:
         raise SettingsError(f"{path}: cannot be read ({error}).") from error
-    values.pop("step", None)  # a table of `onoma project`, which may share the file
-    folder = path.absolute().parent
-    tables = {key: values.pop(key, []) for key in TABLES}
-    settings = _make(
-        Settings,
-        values,
-        where=str(path),
-        base=folder,
-        folder=folder,
-        wikis=_read_tables(tables, "wiki", Wiki, path=path),
-        news=_read_tables(tables, "news", News, path=path),
-        editions=_read_tables(tables, "edition", Edition, path=path),
-        models=_read_tables(tables, "model", Model, path=path),
-    )
-    _check(settings, path)
-    return settings
+
+
+def _describe(error: Mapping[str, object]) -> str:
+    """Describe what is wrong, with its place: ``[[wiki]] dawiki: contact: …``."""
+    table, *path = error["loc"] or [""]
+    kind = {"wiki": Wiki, "news": News, "edition": Edition, "model": Model}.get(table)
+    where = ": ".join([f"[[{table}]] {path[0]}", *map(str, path[1:])] if path else [table])
+    message = str(error["msg"]).removeprefix("Value error, ")
+    if error["type"] == "extra_forbidden":
+        fields = (kind or Settings).model_fields
+        message = (
+            f"no setting here. There are: {', '.join(f.alias or n for n, f in fields.items())}"
+        )
+        message += ". Settings of the whole file stand above the first [[...]]"
+    elif where and error["type"] != "missing":
+        where += f" = {error['input']!r}"
+    return f"{where}: {message}.".removeprefix(": ")
 
 
 def check_store(settings: Settings) -> None:
@@ -219,137 +292,10 @@ def check_store(settings: Settings) -> None:
         )
 
 
-def _make(
-    kind: type[T], table: Mapping[str, object], *, where: str, base: Path, **more: object
-) -> T:
-    """Build an object from a table, each value checked against its type."""
-    hints = get_type_hints(kind)
-    known = [f for f in fields(kind) if f.name not in more]  # type: ignore[arg-type]
-    if unknown := sorted(set(table) - {f.name for f in known}):
-        raise SettingsError(f"{where}: {unknown[0]} is no setting. {_there_are(kind, known)}")
-    values = {
-        name: _value(hints[name], value, where=f"{where}: {name}", base=base)
-        for name, value in table.items()
-    }
-    needed = [f for f in known if f.default is MISSING and f.default_factory is MISSING]
-    for one in needed:
-        if not values.get(one.name):
-            what = "empty" if one.name in table else "missing"
-            raise SettingsError(f"{where}: {one.name} is {what}.")
-    return kind(**values, **more)
-
-
-def _there_are(kind: type[object], known: Sequence[Field[object]]) -> str:
-    """List the settings of a table; say where those of the whole file stand."""
-    names = ", ".join(one.name for one in known)
-    if kind is Settings:
-        return f"There are: {names}, and the tables {', '.join(f'[[{key}]]' for key in TABLES)}."
-    return f"There are: {names}. Settings of the whole file stand above the first [[...]]."
-
-
-def _value(kind: object, value: object, *, where: str, base: Path) -> object:
-    inside = value if isinstance(value, list) else [value]
-    if any(isinstance(one, str) and "\0" in one for one in inside):
-        raise SettingsError(f"{where} = {value!r}: holds the character NUL.")
-    if kind is int and type(value) is int and value > 0:
-        return value
-    if kind is str and isinstance(value, str):
-        return value
-    if kind in {Path, Path | None} and isinstance(value, str) and value:
-        _check_here(value, where)
-        path = base / os.path.expanduser(value)  # noqa: PTH111 - Path's raises RuntimeError
-        return Path(os.path.normpath(path))  # not resolved: a store may be a symlink
-    if kind == Options and isinstance(value, list) and all(isinstance(one, str) for one in value):
-        return tuple(value)
-    if kind == Mapping[str, str] and isinstance(value, dict):
-        return {name: _variable(name, one, where=where) for name, one in value.items()}
-    raise SettingsError(f"{where} = {value!r}: must be {_EXPECTED.get(kind, 'a string')}.")
-
-
-def _check_here(path: str, where: str) -> None:
-    if "://" in path:
-        raise SettingsError(
-            f"{where} = {path!r}: is in a bucket, and these DAGs work in folders. Mount the bucket "
-            "and name its folder, or run the commands (onoma wikipedia --output s3://…) in DAGs of "
-            "your own."
-        )
-
-
-def _variable(name: str, value: object, *, where: str) -> str:
-    """Check a variable of the environment of commands; return its value."""
-    is_text = isinstance(value, str | int | float) and not isinstance(value, bool)
-    if not name or "=" in name or not is_text or "\0" in f"{name}{value}":
-        raise SettingsError(
-            f"{where}: {name} = {value!r}: must be a name without = and a string, without NUL."
-        )
-    return str(value)
-
-
-class _Entries(dict[str, T]):
-    """Entries by name; to ask for one that is not there raises ``SettingsError``."""
-
-    def __init__(self, entries: Mapping[str, T], *, where: str) -> None:
-        super().__init__(entries)
-        self._where = where
-
-    def __missing__(self, name: str) -> T:
-        raise SettingsError(
-            f"{self._where}: {name} is there no more, and this run began with it. Put it back and "
-            "clear the task, or mark the run as failed."
-        )
-
-
-def _read_tables(
-    values: Mapping[str, object], key: str, kind: type[Named], *, path: Path
-) -> "_Entries[Named]":
-    """Build the objects of all ``[[key]]`` tables of a file, by name."""
-    tables, base = values[key], path.absolute().parent
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise SettingsError(f"{path}: {key}: write [[{key}]], as often as there are some.")
-    made = [
-        _make(kind, table, where=f"{path}: [[{key}]] {table.get('name', '')}".rstrip(), base=base)
-        for table in tables
-    ]
-    names = [one.name for one in made]
-    for name in names:
-        if not _NAME.fullmatch(name):
-            raise SettingsError(f"{path}: name = {name!r}: letters, digits, dots and hyphens.")
-        if names.count(name) > 1:
-            raise SettingsError(f"{path}: {name} is there twice.")
-    return _Entries({one.name: one for one in made}, where=f"{path}: [[{key}]]")
-
-
-def _check(settings: Settings, path: Path) -> None:
-    """Check that references name something, and that no two entries share a shelf or folder."""
-    if settings.work == settings.store or settings.work in settings.store.parents:
-        raise SettingsError(
-            f"{path}: work and store must be two folders, and store not in work: what lies in work "
-            "is removed."
-        )
-    for model in settings.models.values():
-        _check_named(model.wiki, settings.wikis, f"{path}: [[model]] {model.name}: wiki")
-        if model.edition:
-            _check_named(
-                model.edition, settings.editions, f"{path}: [[model]] {model.name}: edition"
-            )
-    for edition in settings.editions.values():
-        for pattern in edition.input:
-            _check_here(pattern, f"{path}: [[edition]] {edition.name}: input")
-    for news in settings.news.values():
-        if news.wiki:
-            _check_named(news.wiki, settings.wikis, f"{path}: [[news]] {news.name}: wiki")
-    shelves = [shelf for name in settings.wikis for shelf in shelves_of_wiki(name).values()]
-    shelves += [f"{name}-{part}" for name in settings.news for part in ("news", "annotated")]
-    shelves += [f"{name}-{part}" for name in settings.editions for part in ("ner", "tagger")]
-    shelves += [f"{name}-encoder" for name in settings.models]
-    if duplicates := [shelf for shelf in shelves if shelves.count(shelf) > 1]:
-        raise SettingsError(f"{path}: two would publish {duplicates[0]}. Choose other names.")
-
-
-def _check_named(name: str, known: Mapping[str, object], where: str) -> None:
-    if name not in known:
+def _check_named(name: str, known: Iterable[str], where: str) -> None:
+    if name and name not in known:
         there = ", ".join(known) or "none"
-        raise SettingsError(f"{where} = {name!r}: there is none. There are: {there}.")
+        raise ValueError(f"{where} = {name!r}: there is none. There are: {there}")
 
 
 def shelves_of_wiki(name: str) -> dict[str, str]:

@@ -1,7 +1,7 @@
-"""``make airflow``: Airflow on the samples, by itself, until Ctrl-C. Nothing leaves this machine.
+"""``make airflow``: ``airflow standalone`` on the samples. Nothing leaves this machine.
 
 Its home is ``.airflow/``: database, logs, and a mirror with the sample dump, which this process
-serves on loopback. Runs in Airflow's own environment, on the standard library.
+serves on loopback. Runs in Airflow's own environment.
 
 Other users of the machine get nothing: each start has a password of its own, files are for this
 user alone, and the only port beside the mirror's is that of the API server, on loopback, which
@@ -21,9 +21,8 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -33,58 +32,42 @@ DAGS = ROOT / "dags"
 SETTINGS = Path(__file__).with_name("settings.toml")
 DUMP = ROOT / "tests/data/wikipedia/kleinwiki-20261101-pages-articles.xml"
 HOME = ROOT / ".airflow"
-PLUGINS = Path(__file__).with_name("plugins")
-PASSWORDS = HOME / "passwords.json"
-USER = "admin"
-COMPONENTS = {
-    "scheduler": ("scheduler", "--skip-serve-logs"),
-    "dag-processor": ("dag-processor",),
-    "api-server": ("api-server",),
-    "triggerer": ("triggerer", "--skip-serve-logs"),
-}
-PREPARE = """
+STANDALONE = """
 import sys
 from airflow.__main__ import main
-for arguments in (["db", "migrate"], ["pools", "import", sys.argv[1]]):
+from airflow.cli.commands import standalone_command
+
+class Component(standalone_command.SubCommand):
+    def __init__(self, parent, name, command, env):
+        has_logs = name in {"scheduler", "triggerer"}
+        super().__init__(parent, name, [*command, *["--skip-serve-logs"] * has_logs], env)
+
+standalone_command.SubCommand = Component
+for arguments in (["db", "migrate"], ["pools", "import", sys.argv[1]], ["standalone"]):
     sys.argv[1:] = arguments
     main()
 """
-"""Makes the database and the pools in one process, as loading Airflow takes two seconds."""
+"""Makes the database and the pools, and runs Airflow, without its servers of logs."""
 JOB = "articlesmultistreamdump"
 GRACE_S = 30.0
-_POLL_S = 0.2
 
 
 def main() -> int:
-    """Serve the dump, make the database and the pools, and start Airflow."""
+    """Serve the dump, and run Airflow until it ends, or until Ctrl-C or SIGTERM."""
     os.umask(0o077)  # files are readable by this user alone
-    mirror = HOME / "mirror"
     page = int(os.environ.get("AIRFLOW__API__PORT", "8080"))
     if is_taken(page):
         raise SystemExit(f"port {page}: something runs there. Set AIRFLOW__API__PORT to another.")
     HOME.mkdir(exist_ok=True)
     HOME.chmod(0o700)
-    environment = environment_of(page)
     settings = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))
-    port = urlsplit(settings["wiki"][0]["mirror"]).port or 80
-    airflow = str(Path(sys.executable).with_name("airflow"))
-    with served(mirror, port), new_password() as password:
-        write_mirror(mirror)  # only now, because another process could be serving this folder
-        prepare = [sys.executable, "-c", PREPARE, str(DAGS / "pools.json")]
-        subprocess.run(prepare, env=environment, check=True)
-        close_to_others(HOME)
-        sys.stdout.write(
-            f"http://localhost:{page} in half a minute: user {USER}, password {password}\n"
-            f"(of this start alone). Ctrl-C ends it. The logs: {HOME}/*.log\n"
-        )
+    with served(HOME / "mirror", urlsplit(settings["wiki"][0]["mirror"]).port or 80):
+        write_mirror(HOME / "mirror")  # only now, as another process could be serving this folder
+        sys.stdout.write(f"http://localhost:{page} in half a minute. Ctrl-C ends it.\n")
         sys.stdout.flush()
         signal.signal(signal.SIGINT, signal.default_int_handler)  # even in the background
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        return wait_for(
-            {name: [airflow, *command] for name, command in COMPONENTS.items()},
-            environment=environment,
-            logs=HOME,
-        )
+        return run_airflow(environment_of(page))
 
 
 def environment_of(page: int) -> dict[str, str]:
@@ -92,12 +75,12 @@ def environment_of(page: int) -> dict[str, str]:
     inherited = {name: value for name, value in os.environ.items() if "AIRFLOW_" not in name}
     return inherited | {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "PYTHONUNBUFFERED": "1",
         "AIRFLOW_HOME": str(HOME),
         "AIRFLOW__CORE__DAGS_FOLDER": str(DAGS),
-        "AIRFLOW__CORE__PLUGINS_FOLDER": str(PLUGINS),  # host_check.py
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(Path(__file__).with_name("plugins")),  # host_check.py
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
-        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(PASSWORDS),
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(HOME / "passwords.json"),
         "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(32),  # ends sessions of earlier starts
         "AIRFLOW__API__SECRET_KEY": secrets.token_hex(32),
         "AIRFLOW__API__HOST": "127.0.0.1",
@@ -111,91 +94,33 @@ def environment_of(page: int) -> dict[str, str]:
     }
 
 
-@contextlib.contextmanager
-def new_password() -> Iterator[str]:
-    """Choose a password, and store it for Airflow inside the ``with`` block."""
-    password = secrets.token_urlsafe(16)
-    PASSWORDS.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    with os.fdopen(os.open(PASSWORDS, flags, 0o600), "w", encoding="utf-8") as file:
-        json.dump({USER: password}, file)
-    try:
-        yield password
-    finally:
-        PASSWORDS.unlink(missing_ok=True)
+def run_airflow(environment: dict[str, str]) -> int:
+    """Run ``airflow standalone``, which shows a new password, and end all of its processes.
 
-
-def close_to_others(folder: Path) -> None:
-    """Remove the file permissions of other users below a folder, except in the environment."""
-    for root, folders, files in os.walk(folder):
-        if Path(root) == folder:
-            folders[:] = [name for name in folders if name != Path(sys.prefix).name]
-        for name in files:
-            file = Path(root, name)
-            if not file.is_symlink():
-                file.chmod(file.stat().st_mode & 0o700)
-
-
-def wait_for(
-    commands: Mapping[str, Sequence[str]],
-    *,
-    environment: Mapping[str, str],
-    logs: Path,
-    grace_s: float = GRACE_S,
-) -> int:
-    """Run commands until one ends, or until Ctrl-C or SIGTERM; then end all their processes.
-
-    Each command has a session of its own, so that a signal reaches only it, and only once: after a
-    second one, Airflow's scheduler waits for its workers for ever. Output goes to
-    ``logs/NAME.log``.
+    It has a session of its own, so that Ctrl-C reaches each process only once: after a second
+    signal, Airflow's scheduler waits for its workers for ever.
     """
-    processes: dict[str, subprocess.Popen[bytes]] = {}
+    (HOME / "passwords.json").unlink(missing_ok=True)
+    airflow = subprocess.Popen(
+        [sys.executable, "-c", STANDALONE, str(DAGS / "pools.json")],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     try:
-        for name, command in commands.items():
-            with (logs / f"{name}.log").open("wb") as log:
-                processes[name] = subprocess.Popen(
-                    command,
-                    env=environment,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
-        return _first_end(processes, logs)
+        return airflow.wait()
     except KeyboardInterrupt:
         return 0
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
-        _end(list(processes.values()), grace_s)
-
-
-def _first_end(processes: Mapping[str, "subprocess.Popen[bytes]"], logs: Path) -> int:
-    """Wait until a process ends, print the end of its log, and return the exit status."""
-    while True:
-        for name, process in processes.items():
-            status = process.poll()
-            if status is not None:
-                log = logs / f"{name}.log"
-                last = log.read_text(encoding="utf-8", errors="replace").splitlines()[-10:]
-                message = "\n".join([*last, f"{name} ended (status {status}). All of it: {log}"])
-                sys.stderr.write(f"{message}\n")
-                return status or 1
-        time.sleep(_POLL_S)
-
-
-def _end(processes: Sequence["subprocess.Popen[bytes]"], grace_s: float) -> None:
-    """Send SIGTERM; after a time, kill what still runs or was left behind."""
-    for process in processes:
-        process.terminate()
-    end = time.monotonic() + grace_s
-    for process in processes:
+        airflow.send_signal(signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(max(0.0, end - time.monotonic()))
-    for process in processes:
+            airflow.wait(GRACE_S)
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+            os.killpg(airflow.pid, signal.SIGKILL)
+        airflow.wait()
+        (HOME / "passwords.json").unlink(missing_ok=True)
 
 
 def is_taken(port: int) -> bool:
