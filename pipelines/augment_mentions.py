@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from corpora.lexicon.words import WordFilter
     from corpora.matching.form_dictionary import Matching
     from corpora.runs.build import Build
-    from pipelines.transforms.forms import AddMentions
-    from pipelines.transforms.gate import GateMentions
 
 DATASETS = {"": "documents"}
 TABLE = "table of forms"
@@ -197,30 +195,27 @@ def _lexicon_of(options: Options, *, is_gated: bool) -> "tuple[WordFilter | None
 
 def choose(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Choose the meaning of each form, and the forms that pass the gate."""
-    from pipelines.transforms.forms import (
-        ChooseForms,
-        ChooseWords,
-        ReadFormLines,
-        ReadVocabForms,
-        ReadWords,
-    )
+    from pipelines.transforms import forms
+    from pipelines.transforms.elements import read_units
 
     files = run.auxiliary
-    if settings.chosen:
-        return (
-            units
-            | ReadWords(shards=[*files.values()], words=settings.chosen)
-            | ChooseWords(is_grouped=settings.group_column is not None)
-            | run.write_shards("choose")
-        )
     table = files.get(TABLE)
-    vocabulary = ReadVocabForms(shards=[*files.values()], space=settings.space)
-    return (
-        units
-        | (ReadFormLines(file=table) if table else vocabulary)
-        | ChooseForms(ignore_case=settings.policy == "all", lang=settings.lang)
-        | run.write_shards("choose")
-    )
+    shards = [*files.values()]
+    if settings.chosen:
+        is_grouped = settings.group_column is not None
+        chosen = read_units(
+            forms.choose_words, shards=shards, words=settings.chosen, is_grouped=is_grouped
+        )
+    else:
+        chosen = read_units(
+            forms.choose_forms,
+            table=table,
+            shards=shards,
+            space=settings.space,
+            ignore_case=settings.policy == "all",
+            lang=settings.lang,
+        )
+    return units | chosen | run.write_shards("choose")
 
 
 def index(units: PCollection, settings: Settings, run: Run) -> PCollection:
@@ -236,11 +231,11 @@ def index(units: PCollection, settings: Settings, run: Run) -> PCollection:
 def survey(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Count forms, entities and words in all documents."""
     from corpora.matching.survey import COLUMNS
-    from pipelines.transforms.documents import ReadDocuments
-    from pipelines.transforms.gate import SurveyForms
+    from pipelines.transforms import documents, elements, gate
 
-    step = SurveyForms(folder=run.folder, lang=settings.lang)
-    return units | ReadDocuments(columns=COLUMNS) | step | run.write_shards("survey")
+    read = elements.read_units(documents.read_documents, columns=COLUMNS)
+    step = gate.SurveyForms(work=run.work, lang=settings.lang)
+    return units | read | step | run.write_shards("survey")
 
 
 def sum_up(units: PCollection, _: Settings, run: Run) -> PCollection:
@@ -253,11 +248,11 @@ def sum_up(units: PCollection, _: Settings, run: Run) -> PCollection:
 def sample(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Judge places by the links of a sample of the documents, taken as hidden."""
     from corpora.matching.survey import COLUMNS
-    from pipelines.transforms.documents import ReadDocuments
-    from pipelines.transforms.gate import SamplePlaces
+    from pipelines.transforms import documents, elements, gate
 
-    step = SamplePlaces(folder=run.folder, lang=settings.lang)
-    return units | ReadDocuments(columns=COLUMNS) | step | run.write_shards("sample")
+    read = elements.read_units(documents.read_documents, columns=COLUMNS)
+    step = elements.per_value(gate.sample_places, work=run.work, lang=settings.lang)
+    return units | read | step | run.write_shards("sample")
 
 
 def learn(units: PCollection, settings: Settings, run: Run) -> PCollection:
@@ -271,26 +266,17 @@ def learn(units: PCollection, settings: Settings, run: Run) -> PCollection:
 
 def augment(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Match the chosen forms in documents, and write the documents with more mentions."""
-    from pipelines.transforms.documents import ReadDocuments
+    from pipelines.transforms import documents, forms, gate
+    from pipelines.transforms.elements import per_value, read_units
 
-    return units | ReadDocuments() | _adder(settings, run) | run.write_shards()
-
-
-def _adder(settings: Settings, run: Run) -> "AddMentions | GateMentions":
-    from pipelines.transforms.forms import AddMentions
-    from pipelines.transforms.gate import GateMentions
-
+    work, lang = run.work, settings.lang
     if settings.policy == "gated":
-        return GateMentions(
-            folder=run.folder,
-            lang=settings.lang,
-            only_remove=settings.only_remove,
-        )
-    return AddMentions(
-        folder=run.folder,
-        matching=_matching(settings),
-        group_column=settings.group_column,
-    )
+        only_remove = settings.only_remove
+        add = per_value(gate.gate_mentions, work=work, lang=lang, only_remove=only_remove)
+    else:
+        matching, column = _matching(settings), settings.group_column
+        add = per_value(forms.add_mentions, work=work, matching=matching, group_column=column)
+    return units | read_units(documents.read_documents) | add | run.write_shards()
 
 
 def _matching(settings: Settings) -> "Matching":

@@ -256,7 +256,7 @@ def _units(files: Sequence[InputFile], layouts: Mapping[str, Layout]) -> Iterato
 
 def graph(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Read files, make rows of their sentences, divide them into splits, and write them."""
-    from pipelines.transforms.ner import DivideSentences, MakeNerRows, ReadNerFiles
+    from pipelines.transforms import elements, ner
 
     splits = {name: split for name, split in settings.splits.items() if split != CUT}
     texts = {
@@ -266,8 +266,9 @@ def graph(units: PCollection, settings: Settings, run: Run) -> PCollection:
     }
     rows = (
         units
-        | ReadNerFiles(layouts=settings.layouts, texts=texts)
-        | MakeNerRows(
+        | elements.read_units(ner.read_ner_files, layouts=settings.layouts, texts=texts)
+        | elements.per_record(
+            ner.make_ner_rows,
             splits=splits,
             illegal=settings.illegal,
             labels=run.auxiliary.get(LABELS),
@@ -275,7 +276,8 @@ def graph(units: PCollection, settings: Settings, run: Run) -> PCollection:
         )
     )
     if settings.split != "file":
-        rows |= DivideSentences(
+        rows |= elements.per_value(
+            ner.divide_sentences,
             by=settings.split,
             ratios=parse_ratios(settings.ratios),
             splits=splits,

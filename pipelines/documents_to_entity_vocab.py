@@ -175,9 +175,10 @@ def _has_equivalents(options: Options) -> bool:
 
 def equivalents(units: PCollection, _: Options, run: Run) -> PCollection:
     """Read which entities are equal."""
-    from pipelines.transforms import entities
+    from pipelines.transforms import elements, entities
 
-    step = entities.ReadEquivalents(
+    step = elements.read_units(
+        entities.find_equivalents,
         file=run.auxiliary.get(EQUIVALENTS),
         n_partitions=run.n_units["merge"],
         langlinks=named(LANGLINKS, run.auxiliary),
@@ -194,14 +195,14 @@ def index_equivalents(units: PCollection, _: Options, run: Run) -> PCollection:
 
 def count(units: PCollection, options: Options, run: Run) -> PCollection:
     """Count the mentions in documents, and list the pages."""
-    from pipelines.transforms import documents, entities
+    from pipelines.transforms import documents, elements, entities
 
     return (
         units
-        | documents.ReadDocuments(columns=_COUNTED)
+        | elements.read_units(documents.read_documents, columns=_COUNTED)
         | entities.CountEntities(
             origins=origins_of(options.origins),
-            equivalents=run.folder if _has_equivalents(options) else None,
+            equivalents=run.work if _has_equivalents(options) else None,
             n_partitions=run.n_units["merge"],
             are_read_again=options.link_probability == "on",
         )
@@ -211,12 +212,12 @@ def count(units: PCollection, options: Options, run: Run) -> PCollection:
 
 def merge(units: PCollection, options: Options, run: Run) -> PCollection:
     """Sum the counts of each partition of the entities."""
-    from pipelines.transforms import entities, stages
+    from pipelines.transforms import elements, entities, stages
 
     datasets = ("counts", "pages", *(("equivalents",) if _has_equivalents(options) else ()))
     return (
         units
-        | stages.ReadPartition(folder=run.folder, datasets=datasets)
+        | elements.read_units(stages.read_rows_of_partition, work=run.work, datasets=datasets)
         | entities.SumEntities(
             origins=origins_of(options.origins),
             n_partitions=run.n_units["link"],
@@ -228,7 +229,7 @@ def merge(units: PCollection, options: Options, run: Run) -> PCollection:
 def choose(units: PCollection, options: Options, run: Run) -> PCollection:
     """Choose the entities, and assign ids."""
     from corpora.entities.choice import Rules
-    from pipelines.transforms import entities, stages
+    from pipelines.transforms import elements, entities
 
     rules = Rules(
         min_count=options.min_count,
@@ -237,23 +238,21 @@ def choose(units: PCollection, options: Options, run: Run) -> PCollection:
         min_languages=options.min_languages,
     )
     previous = named(PREVIOUS, run.auxiliary)
-    return (
-        units
-        | stages.ListShards(folder=run.folder, dataset="totals")
-        | entities.ChooseEntities(rules=rules)
-        | entities.AssignIds(previous=previous)
-        | run.write_shards("choose")
+    step = elements.read_units(
+        entities.choose_entities, work=run.work, rules=rules, previous=previous
     )
+    return units | step | run.write_shards("choose")
 
 
 def link(units: PCollection, _: Options, run: Run) -> PCollection:
     """Sum each partition of the forms: how often each form is linked, and to which entity."""
-    from pipelines.transforms import entities, stages
+    from pipelines.transforms import elements, entities, stages
 
+    datasets = ("entity_forms",)
     return (
         units
-        | stages.ReadPartition(folder=run.folder, datasets=("entity_forms",))
-        | entities.LinkForms(folder=run.folder, n_partitions=run.n_units[""])
+        | elements.read_units(stages.read_rows_of_partition, work=run.work, datasets=datasets)
+        | entities.LinkForms(work=run.work, n_partitions=run.n_units[""])
         | run.write_shards("link")
     )
 
@@ -269,13 +268,14 @@ def index_forms(units: PCollection, options: Options, run: Run) -> PCollection:
 
 def find(units: PCollection, options: Options, run: Run) -> PCollection:
     """Find all forms in documents, and count where they are not a counted mention."""
-    from pipelines.transforms import documents, entities
+    from pipelines.transforms import documents, elements, entities
 
+    columns = ("id", "lang", "text", "mentions")
     return (
         units
-        | documents.ReadDocuments(columns=("id", "lang", "text", "mentions"))
-        | documents.DropRejected(folder=run.folder, stage="count")
-        | entities.FindForms(folder=run.folder, origins=origins_of(options.origins))
+        | elements.read_units(documents.read_documents, columns=columns)
+        | elements.per_value(documents.drop_rejected, work=run.work, stage="count")
+        | entities.FindForms(work=run.work, origins=origins_of(options.origins))
         | run.write_shards("find")
     )
 
@@ -289,15 +289,15 @@ def sum_occurrences(units: PCollection, _: Options, run: Run) -> PCollection:
 
 def finish(units: PCollection, options: Options, run: Run) -> PCollection:
     """Add the aliases to the rows of the vocabulary."""
-    from pipelines.transforms import entities
+    from pipelines.transforms import elements, entities
 
-    is_on = options.link_probability == "on"
-    return (
-        units
-        | entities.ReadEntities(folder=run.folder, n_partitions=run.n_units[""])
-        | entities.AddAliases(folder=run.folder, with_link_probability=is_on)
-        | run.write_shards()
+    step = elements.read_units(
+        entities.add_aliases,
+        work=run.work,
+        n_partitions=run.n_units[""],
+        with_link_probability=options.link_probability == "on",
     )
+    return units | step | run.write_shards()
 
 
 PHASES = (

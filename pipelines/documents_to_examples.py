@@ -218,15 +218,11 @@ def _auxiliary(options: Options) -> dict[str, InputFile]:
 def sample(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Find the hash ratios of all documents, which decide which are for validation."""
     from corpora.examples.validation import COLUMNS
-    from pipelines.transforms.documents import ReadDocuments
-    from pipelines.transforms.examples import FindRatios
+    from pipelines.transforms import documents, elements, examples
 
-    return (
-        units
-        | ReadDocuments(columns=COLUMNS)
-        | FindRatios(seed=settings.options.seed)
-        | run.write_shards("sample")
-    )
+    read = elements.read_units(documents.read_documents, columns=COLUMNS)
+    ratios = examples.FindRatios(seed=settings.options.seed)
+    return units | read | ratios | run.write_shards("sample")
 
 
 def merge(units: PCollection, settings: Settings, run: Run) -> PCollection:
@@ -245,14 +241,13 @@ def merge(units: PCollection, settings: Settings, run: Run) -> PCollection:
 def make(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Make examples from documents, and write them."""
     from corpora.examples.maker import COLUMNS
-    from pipelines.transforms.documents import ReadDocuments
-    from pipelines.transforms.examples import MakeExamples
+    from pipelines.transforms import documents, elements, examples
 
     return (
         units
-        | ReadDocuments(columns=COLUMNS)
-        | MakeExamples(
-            folder=run.folder,
+        | elements.read_units(documents.read_documents, columns=COLUMNS)
+        | examples.MakeExamples(
+            work=run.work,
             rules=_rules(settings.options),
             vocab=named(VOCAB, run.auxiliary) if settings.options.entity_vocab else None,
         )

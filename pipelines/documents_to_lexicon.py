@@ -214,13 +214,12 @@ def _slices(files: Sequence[InputFile]) -> Iterator[tuple[InputFile, dict[str, i
 def count(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Make streams of symbols from slices, and count the symbols."""
     from corpora.lexicon.stages import COLUMNS
-    from pipelines.transforms.documents import ReadDocuments
-    from pipelines.transforms.lexicon import CountSymbols
+    from pipelines.transforms import documents, elements, lexicon
 
     return (
         units
-        | ReadDocuments(columns=COLUMNS[settings.symbols])
-        | CountSymbols(
+        | elements.read_units(documents.read_documents, columns=COLUMNS[settings.symbols])
+        | lexicon.CountSymbols(
             symbols=settings.symbols,
             per=settings.per,
             max_length=settings.max_length,
@@ -241,27 +240,28 @@ def number(units: PCollection, settings: Settings, run: Run) -> PCollection:
 
 def spread(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Distribute the windows of slices to ranges."""
-    from pipelines.transforms.lexicon import DealWindows
-    from pipelines.transforms.stages import ReadStage
+    from pipelines.transforms import elements, lexicon, stages
 
     return (
         units
-        | ReadStage(folder=run.folder, datasets=STREAMS)
-        | DealWindows(folder=run.folder, max_length=settings.max_length)
+        | elements.read_units(stages.read_stage, work=run.work, datasets=STREAMS)
+        | lexicon.DealWindows(work=run.work, max_length=settings.max_length)
         | run.write_shards("spread")
     )
 
 
 def merge(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Count the strings of ranges, and the symbols around them."""
-    from pipelines.transforms.lexicon import CountStrings, ReadWindows
+    from pipelines.transforms import elements, lexicon
 
-    return (
-        units
-        | ReadWindows(folder=run.folder, n_parts=run.n_units[""], max_length=settings.max_length)
-        | CountStrings(folder=run.folder, min_count=settings.min_count)
-        | run.write_shards("merge")
+    windows = elements.read_units(
+        lexicon.windows_of,
+        work=run.work,
+        n_parts=run.n_units[""],
+        max_length=settings.max_length,
     )
+    strings = lexicon.CountStrings(work=run.work, min_count=settings.min_count)
+    return units | windows | strings | run.write_shards("merge")
 
 
 def score(units: PCollection, settings: Settings, run: Run) -> PCollection:
@@ -285,14 +285,13 @@ def score(units: PCollection, settings: Settings, run: Run) -> PCollection:
 
 def finish(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Write the lexicon."""
-    from pipelines.transforms.lexicon import MakeLexicon, ReadRanks
+    from pipelines.transforms import elements, lexicon
 
-    return (
-        units
-        | ReadRanks(folder=run.folder, n_parts=run.n_units[""])
-        | MakeLexicon(folder=run.folder, has_groups=settings.per != "all")
-        | run.write_shards()
+    n_parts, has_groups = run.n_units[""], settings.per != "all"
+    step = elements.read_units(
+        lexicon.make_lexicon, work=run.work, n_parts=n_parts, has_groups=has_groups
     )
+    return units | step | run.write_shards()
 
 
 PHASES = (

@@ -86,42 +86,30 @@ def _stages(files: Sequence[InputFile]) -> Iterator[Stage]:
 
 def count(units: PCollection, options: Options, run: Run) -> PCollection:
     """Count the words of documents."""
-    from pipelines.transforms.documents import ReadDocuments
-    from pipelines.transforms.tokenizer import CountWords
+    from pipelines.transforms import documents, elements, tokenizer
 
     return (
         units
-        | ReadDocuments(columns=("id", "text"))
-        | CountWords(cased=options.cased, n_partitions=run.n_units["merge"])
+        | elements.read_units(documents.read_documents, columns=("id", "text"))
+        | tokenizer.CountWords(cased=options.cased, n_partitions=run.n_units["merge"])
         | run.write_shards("count")
     )
 
 
 def merge(units: PCollection, _: Options, run: Run) -> PCollection:
     """Sum the counts of each partition of the words."""
-    from pipelines.transforms.stages import ReadPartition
-    from pipelines.transforms.tokenizer import SumWords
+    from pipelines.transforms import elements, stages, tokenizer
 
-    return (
-        units
-        | ReadPartition(folder=run.folder, datasets=("counts",))
-        | SumWords()
-        | run.write_shards("merge")
-    )
+    counts = elements.read_units(stages.read_rows_of_partition, work=run.work, datasets=("counts",))
+    return units | counts | tokenizer.SumWords() | run.write_shards("merge")
 
 
 def learn(units: PCollection, options: Options, run: Run) -> PCollection:
     """Learn the vocabulary, and count its subwords."""
-    from pipelines.transforms.stages import ListShards
-    from pipelines.transforms.tokenizer import CountSubwords, LearnSubwords
+    from pipelines.transforms import elements, tokenizer
 
-    return (
-        units
-        | ListShards(folder=run.folder, dataset="totals")
-        | LearnSubwords(rules=_rules(options))
-        | CountSubwords()
-        | run.write_shards()
-    )
+    step = elements.read_units(tokenizer.learn_subwords, work=run.work, rules=_rules(options))
+    return units | step | run.write_shards()
 
 
 PHASES = (Phase(count, "count"), Phase(merge, "merge"), Phase(learn))

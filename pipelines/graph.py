@@ -93,6 +93,13 @@ class Run:
             code=code,
         )
 
+    @property
+    def work(self) -> "WorkDirectory":
+        """The work directory."""
+        from corpora.runs.work_directory import WorkDirectory
+
+        return WorkDirectory(self.folder)
+
     def write_shards(self, stage: str = "") -> "WriteShards":
         """Make the last step of a phase."""
         return self._write(stage, self.datasets[stage])
@@ -104,14 +111,14 @@ class Run:
         stage: str,
         has_shards: bool = False,
     ) -> PCollection:
-        """Merge what the units of a stage wrote, by functions as ``Merge`` takes them.
+        """Merge what the units of a stage wrote, by functions of the work directory.
 
         ``has_shards``: the merge is a phase of its own, which writes the shards of the stage.
         """
-        from pipelines.transforms.elements import Merge
+        from pipelines.transforms.elements import merge, read_units
 
-        merge = Merge(folder=self.folder, functions=functions)
-        return units | merge | self._write(stage, self.datasets[stage] if has_shards else {})
+        step = read_units(merge, functions=functions, work=self.work)
+        return units | step | self._write(stage, self.datasets[stage] if has_shards else {})
 
     def hash_inputs(self, units: PCollection) -> PCollection:
         """Take the hashes of the inputs of units, which stand in their receipts."""

@@ -300,31 +300,27 @@ def _thresholds(options: Options) -> "Thresholds":
 
 def cut(units: PCollection, _: Options, run: Run) -> PCollection:
     """Find the first record of each range of an archive."""
-    from pipelines.transforms.news import CutArchives
+    from pipelines.transforms import elements, news
 
-    return units | CutArchives() | run.write_shards("cut")
+    return units | elements.read_units(news.cut_archives) | run.write_shards("cut")
 
 
 def read(units: PCollection, options: Options, run: Run) -> PCollection:
     """Read pages, extract their articles, and filter them."""
-    from pipelines.transforms.news import (
-        ExtractArticles,
-        FilterArticles,
-        NoteRevisits,
-        ReadSavedPages,
-        ReadWebArchives,
-    )
+    from pipelines.transforms import news
+    from pipelines.transforms.elements import read_units
 
+    pages = (
+        read_units(news.read_saved_pages, max_page_bytes=MAX_PAGE_BYTES)
+        if options.html
+        else read_units(news.read_web_archives, work=run.work, max_page_bytes=MAX_PAGE_BYTES)
+    )
     return (
         units
-        | (
-            ReadSavedPages(max_page_bytes=MAX_PAGE_BYTES)
-            if options.html
-            else ReadWebArchives(folder=run.folder, max_page_bytes=MAX_PAGE_BYTES)
-        )
-        | NoteRevisits()
-        | ExtractArticles(extractor=options.extractor)
-        | FilterArticles(thresholds=_thresholds(options), license=options.license)
+        | pages
+        | news.NoteRevisits()
+        | news.ExtractArticles(extractor=options.extractor)
+        | news.FilterArticles(thresholds=_thresholds(options), license=options.license)
         | run.write_shards("read")
     )
 
@@ -333,21 +329,21 @@ def count(units: PCollection, options: Options, run: Run) -> PCollection:
     """Find the paragraphs that are boilerplate."""
     from pipelines.transforms.common_keys import FindBoilerplate
 
-    found = units | FindBoilerplate(folder=run.folder, min_pages=options.boilerplate_pages)
+    found = units | FindBoilerplate(work=run.work, min_pages=options.boilerplate_pages)
     return found | run.write_shards("count")
 
 
 def clean(units: PCollection, options: Options, run: Run) -> PCollection:
     """Remove boilerplate from the articles, find sentences, and compute signatures."""
-    from pipelines.transforms.news import FindSentences, RemoveBoilerplate, SignArticles
-    from pipelines.transforms.stages import ReadStage
+    from pipelines.transforms import elements, news, stages
 
+    pages = {"pages": READ["pages"]}
     return (
         units
-        | ReadStage(folder=run.folder, datasets={"pages": READ["pages"]})
-        | RemoveBoilerplate(folder=run.folder, min_characters=options.min_characters)
-        | FindSentences()
-        | SignArticles(into="signatures")
+        | elements.read_units(stages.read_stage, work=run.work, datasets=pages)
+        | news.RemoveBoilerplate(work=run.work, min_characters=options.min_characters)
+        | elements.per_value(news.find_sentences)
+        | elements.per_value(news.sign_articles, into="signatures")
         | run.write_shards("clean")
     )
 
@@ -355,13 +351,12 @@ def clean(units: PCollection, options: Options, run: Run) -> PCollection:
 def look_back(units: PCollection, _: Options, run: Run) -> PCollection:
     """Compute the signatures of earlier datasets."""
     from corpora.news.near_duplicates import SIGNED
-    from pipelines.transforms.documents import ReadDocuments
-    from pipelines.transforms.news import SignArticles
+    from pipelines.transforms import documents, elements, news
 
     return (
         units
-        | ReadDocuments(columns=SIGNED)
-        | SignArticles(into="previous")
+        | elements.read_units(documents.read_documents, columns=SIGNED)
+        | elements.per_value(news.sign_articles, into="previous")
         | run.write_shards("look_back")
     )
 
@@ -370,20 +365,20 @@ def compare(units: PCollection, options: Options, run: Run) -> PCollection:
     """Find exact and near duplicates among the articles."""
     from pipelines.transforms.common_keys import FindDuplicateArticles
 
-    found = units | FindDuplicateArticles(folder=run.folder, threshold=options.near_duplicates)
+    found = units | FindDuplicateArticles(work=run.work, threshold=options.near_duplicates)
     return found | run.write_shards("compare")
 
 
 def finish(units: PCollection, _: Options, run: Run) -> PCollection:
     """Write the articles, without the duplicates."""
-    from pipelines.transforms.news import DropDuplicateArticles
-    from pipelines.transforms.stages import PublishRows, ReadStage
+    from pipelines.transforms import elements, news, stages
 
+    articles = {"articles": CLEANED["articles"]}
     return (
         units
-        | ReadStage(folder=run.folder, datasets={"articles": CLEANED["articles"]})
-        | DropDuplicateArticles(folder=run.folder)
-        | PublishRows(into="")
+        | elements.read_units(stages.read_stage, work=run.work, datasets=articles)
+        | news.DropDuplicateArticles(work=run.work)
+        | elements.per_value(stages.publish_rows)
         | run.write_shards()
     )
 

@@ -235,13 +235,14 @@ def _splits(
 
 def graph(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Read files, parse them, cut them into sentences, and write documents and sentences."""
-    from pipelines.transforms.files import ReadFiles
-    from pipelines.transforms.tei import ParseTei, ToSentences
+    from pipelines.transforms import files, tei
+    from pipelines.transforms.elements import per_record, read_units
 
     return (
         units
-        | ReadFiles(max_bytes=MAX_BYTES)
-        | ParseTei(
+        | read_units(files.read_files, max_bytes=MAX_BYTES)
+        | per_record(
+            tei.parse_tei,
             edition=run.auxiliary["edition"],
             learned=settings.learned,
             registers=tuple(named(_REGISTER, run.auxiliary)),
@@ -250,7 +251,8 @@ def graph(units: PCollection, settings: Settings, run: Run) -> PCollection:
             repeated=settings.repeated,
             max_bytes=MAX_BYTES,
         )
-        | ToSentences(
+        | per_record(
+            tei.cut_sentences,
             nested=settings.nested,
             by_document=settings.split == "document",
             ratios=parse_ratios(settings.ratios),

@@ -235,12 +235,12 @@ def _parts(unit: Unit, settings: reader.Settings) -> Iterator[JsonObject]:
 
 def read(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Read records, and make documents from them."""
-    from pipelines.transforms.text import MakeDocuments, ReadText
+    from pipelines.transforms import elements, text
 
     return (
         units
-        | ReadText(settings=settings.read)
-        | MakeDocuments(
+        | elements.read_units(text.read_text, settings=settings.read)
+        | text.MakeDocuments(
             lang=settings.lang,
             license=settings.license,
             paragraphs=settings.paragraphs,
@@ -262,13 +262,13 @@ def merge(units: PCollection, _: Settings, run: Run) -> PCollection:
 
 def finish(units: PCollection, _: Settings, run: Run) -> PCollection:
     """Write the documents, without those whose id an earlier one has."""
-    from pipelines.transforms.stages import DropDuplicates, PublishRows, ReadStage
+    from pipelines.transforms import elements, stages
 
     return (
         units
-        | ReadStage(folder=run.folder, datasets=FOUND)
-        | DropDuplicates(folder=run.folder)
-        | PublishRows(into="")
+        | elements.read_units(stages.read_stage, work=run.work, datasets=FOUND)
+        | stages.DropDuplicates(work=run.work)
+        | elements.per_value(stages.publish_rows)
         | run.write_shards()
     )
 

@@ -360,9 +360,10 @@ def _warn(options: Options, settings: WikiSettings, sites: Mapping[str, "SiteInf
 
 def define(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:
     """Read the templates of ranges, and write the definitions that can be expanded."""
-    from pipelines.transforms.wikipedia import ReadDefinitions
+    from pipelines.transforms import elements, wikipedia
 
-    return units | ReadDefinitions(settings=settings) | run.write_shards("define")
+    read = elements.read_units(wikipedia.read_definitions, settings=settings)
+    return units | read | run.write_shards("define")
 
 
 def merge_definitions(units: PCollection, _: WikiSettings, run: Run) -> PCollection:
@@ -374,14 +375,13 @@ def merge_definitions(units: PCollection, _: WikiSettings, run: Run) -> PCollect
 
 def parse(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:
     """Read the pages of ranges, parse them, and write documents, redirects and revisions."""
-    from pipelines.transforms.wikipedia import ParsePages, ReadDump
+    from pipelines.transforms import elements, wikipedia
 
+    work, templates = run.work, named(_TEMPLATES, run.auxiliary)
     return (
         units
-        | ReadDump(settings=settings, folder=run.folder)
-        | ParsePages(
-            settings=settings, templates=named(_TEMPLATES, run.auxiliary), folder=run.folder
-        )
+        | elements.read_units(wikipedia.read_dump, settings=settings, work=work)
+        | wikipedia.ParsePages(settings=settings, templates=templates, work=work)
         | run.write_shards("extract")
     )
 
@@ -398,16 +398,17 @@ def merge(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:
 
 def finish(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:
     """Resolve links, match titles, and write the published datasets."""
-    from pipelines.transforms.stages import DropDuplicates, ReadStage
-    from pipelines.transforms.wikipedia import AddItems, MatchTitles, TakeOver
+    from pipelines.transforms import stages, wikipedia
+    from pipelines.transforms.elements import per_value, read_units
 
+    work, has_items = run.work, PAGE_PROPS in run.auxiliary
     return (
         units
-        | ReadStage(folder=run.folder, datasets=RESOLVED)
-        | TakeOver(settings=settings, folder=run.folder)
-        | DropDuplicates(folder=run.folder)
-        | AddItems(settings=settings, folder=run.folder, has_items=PAGE_PROPS in run.auxiliary)
-        | MatchTitles(settings=settings, folder=run.folder)
+        | read_units(stages.read_stage, work=work, datasets=RESOLVED)
+        | wikipedia.TakeOver(settings=settings, work=work)
+        | stages.DropDuplicates(work=work)
+        | per_value(wikipedia.add_items, settings=settings, work=work, has_items=has_items)
+        | wikipedia.MatchTitles(settings=settings, work=work)
         | run.write_shards()
     )
 

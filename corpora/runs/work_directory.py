@@ -42,6 +42,10 @@ class WorkDirectory:
             self._output = Bucket(url.rpartition("/.build/")[0])
             self.folder = mirror_of(cache_folder(), name) / ".build" / url.rpartition("/")[2]
 
+    def __reduce__(self) -> tuple[type["WorkDirectory"], tuple[str]]:
+        """Travel to other machines as the address."""
+        return WorkDirectory, (self.address,)
+
     @property
     def tables(self) -> Path:
         """The folder for tables that are merged between stages, downloaded if necessary."""

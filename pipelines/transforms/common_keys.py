@@ -5,6 +5,7 @@ Unlike other graphs, these have one unit and spread the shards: what has a commo
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -35,7 +36,7 @@ from corpora.runs.plan import Unit
 from corpora.runs.work_directory import WorkDirectory
 from pipelines.failures import UnitFailedError, explain
 from pipelines.outcomes import Counts, Rows
-from pipelines.transforms.elements import EndOfUnit, InUnit, OfRun, Step, StepFunction
+from pipelines.transforms.elements import EndOfUnit, InUnit, OfRun
 
 BOILERPLATE, DUPLICATES = "boilerplate", "duplicates"
 SHARDS_PER_PARTITION = 64
@@ -47,7 +48,8 @@ A = TypeVar("A")
 Write = Callable[[list[A]], Iterator[Rows | Counts]]
 
 
-class FindBoilerplate(OfRun, Step):
+@dataclass(kw_only=True, eq=False)
+class FindBoilerplate(OfRun, beam.PTransform):
     """Find the paragraphs that occur on many pages of a site.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``boilerplate``.
@@ -61,16 +63,17 @@ class FindBoilerplate(OfRun, Step):
         paragraphs = partial(_read_paragraphs, min_pages=self.min_pages)
         found = (
             pcoll
-            | "List" >> _on_shards(self.folder, _list_sources).with_output_types(Source)
+            | "List" >> _on_shards(self.work, _list_sources).with_output_types(Source)
             | "Spread" >> beam.Reshuffle()
-            | "Paragraphs" >> _on_shards(self.folder, paragraphs)
+            | "Paragraphs" >> _on_shards(self.work, paragraphs)
             | "Meet" >> beam.GroupByKey()
             | "Count" >> _do(partial(_count_pages, min_pages=self.min_pages))
         )
         return _gathered(pcoll, found, _write_boilerplate)
 
 
-class FindDuplicateArticles(OfRun, Step):
+@dataclass(kw_only=True, eq=False)
+class FindDuplicateArticles(OfRun, beam.PTransform):
     """Find exact and near duplicates of earlier articles, and the articles that revisits refer to.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``duplicates``. The
@@ -84,11 +87,11 @@ class FindDuplicateArticles(OfRun, Step):
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Apply the steps."""
         threshold = self.threshold
-        listed = _on_shards(self.folder, _list_sources).with_output_types(Source)
+        listed = _on_shards(self.work, _list_sources).with_output_types(Source)
         sources = pcoll | "List" >> listed | "Spread" >> beam.Reshuffle()
         links = (
             sources
-            | "Keys" >> _on_shards(self.folder, partial(_read_keys, threshold=threshold))
+            | "Keys" >> _on_shards(self.work, partial(_read_keys, threshold=threshold))
             | "Meet" >> beam.GroupByKey()
             | "Link" >> _do(partial(_link, threshold=threshold))
         )
@@ -110,7 +113,7 @@ class FindDuplicateArticles(OfRun, Step):
             ((sources | "Number" >> _do(_number)), members)
             | "With sources" >> beam.Flatten()
             | "In shards" >> beam.GroupByKey()
-            | "Read" >> _on_shards(self.folder, _read_members)
+            | "Read" >> _on_shards(self.work, _read_members)
             | "In groups" >> beam.GroupByKey()
             | "Decide" >> _do(partial(_decide, threshold=threshold))
         )
@@ -137,23 +140,19 @@ def _do(function: Callable[..., Iterable[object]]) -> beam.PTransform:
     return beam.FlatMap(function).with_input_types(_ANYTHING).with_output_types(_KEYED)
 
 
-def _on_shards(folder: str, function: Callable[..., Iterable[object]]) -> beam.PTransform:
+def _on_shards(work: WorkDirectory, function: Callable[..., Iterable[object]]) -> beam.PTransform:
     """Apply a function of an element and the work directory; its results have a key."""
-    step = beam.ParDo(_OnShards(folder, function))
-    return step.with_input_types(_ANYTHING).with_output_types(_KEYED)
+    return _do(partial(_guard, function=function, work=work))
 
 
-class _OnShards(StepFunction):
-    """A function that reads shards of the work directory; an error of it is that of the unit."""
-
-    def __init__(self, folder: str, function: Callable[..., Iterable[object]]) -> None:
-        self._folder, self._function = folder, function
-
-    def process(self, element: object) -> Iterator[object]:
-        try:
-            yield from self._function(element, WorkDirectory(self._folder))
-        except (CorpusError, OSError) as error:
-            raise UnitFailedError(explain(error, where=self._folder)) from error
+def _guard(
+    element: object, *, function: Callable[..., Iterable[object]], work: WorkDirectory
+) -> Iterator[object]:
+    """Call a function that reads shards; an error of it is that of the unit."""
+    try:
+        yield from function(element, work)
+    except (CorpusError, OSError) as error:
+        raise UnitFailedError(explain(error, where=work.address)) from error
 
 
 def _list_sources(unit: Unit, work: WorkDirectory) -> Iterator[Source]:

@@ -1,4 +1,4 @@
-"""The elements between the steps of a graph, and the base classes of steps.
+"""The elements between the steps of a graph, and steps: made from functions, or with a state.
 
 A *unit* (``corpora.runs.plan.Unit``) is a part of the input that becomes one shard of each dataset.
 Its records pass through the steps one after the other, in the process that read them: text is never
@@ -8,19 +8,22 @@ handle, such as a rejected record or counters.
 """
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cache, partial
 from types import FunctionType, MethodType
 from typing import (
     ClassVar,
+    Concatenate,
     Generic,
+    ParamSpec,
     Protocol,
     TypeVar,
     cast,
     dataclass_transform,
     get_args,
+    get_origin,
     get_type_hints,
 )
 
@@ -36,6 +39,11 @@ from pipelines.failures import explain
 
 A = TypeVar("A")
 B = TypeVar("B")
+P = ParamSpec("P")
+Function = Callable[..., Iterable[object]]
+Kinds = type[object] | tuple[type[object], ...]
+Merge = Callable[[WorkDirectory], Iterable[object] | None]
+"""A function that writes tables into the work directory, and returns results, if any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,30 +78,12 @@ class Record(Protocol):
         """The place in the file; empty if the record is the whole file."""
 
 
-R = TypeVar("R", bound=Record)
-
-
-@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
-class Step(beam.PTransform):
-    """A transform whose annotated class attributes are its settings, as in a dataclass."""
-
-    def __init_subclass__(cls) -> None:
-        """Make the subclass a dataclass."""
-        super().__init_subclass__()
-        dataclass(kw_only=True, eq=False)(cls)
-
-
 @dataclass(kw_only=True, eq=False)
 class OfRun:
     """A step that reads or writes files in the work directory of a run."""
 
-    folder: str
+    work: WorkDirectory
     """The work directory of the run: ``OUTPUT/.build/FINGERPRINT``, here or in a bucket."""
-
-    @property
-    def work(self) -> WorkDirectory:
-        """The work directory of the run."""
-        return WorkDirectory(self.folder)
 
 
 class StepFunction(beam.DoFn):
@@ -115,35 +105,23 @@ class StepFunction(beam.DoFn):
                 setattr(cls, f"_inspect_{name}", staticmethod(arguments))
 
 
-class ReadUnits(Step, Generic[B]):
-    """Read the values of each unit; the first step of a graph.
-
-    ``PCollection[Unit]`` -> ``PCollection[InUnit[B]]``
-    """
-
-    def read(self, unit: Unit) -> Iterable[B]:
-        """Read a unit; raises ``CorpusError`` or ``OSError`` where it is unreadable as a whole."""
-        raise NotImplementedError
-
-    def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
-        """Apply the step."""
-        return pcoll | beam.ParDo(_ReadUnits(self)).with_output_types(InUnit)
-
-
-class PerUnit(Step, Generic[A, B]):
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+class PerUnit(beam.PTransform, Generic[A, B]):
     """Process the values of one type; each unit has a copy of the step, which holds its state.
 
-    ``PCollection[InUnit[A]]`` -> ``PCollection[InUnit[B]]``
+    ``PCollection[InUnit[A]]`` -> ``PCollection[InUnit[B]]``. The annotated class attributes of a
+    subclass are its settings, as in a dataclass.
     """
 
-    takes: ClassVar[type[object] | tuple[type[object], ...]]
+    takes: ClassVar[Kinds]
     """The types of values that the step processes, ``A``; other values pass unchanged."""
     unit: Unit = field(init=False, repr=False)
     """The unit that this copy of the step belongs to."""
 
     def __init_subclass__(cls) -> None:
-        """Set ``takes`` from the annotation: ``PerUnit[Rows, Counts]`` takes ``Rows``."""
+        """Make a dataclass, and set ``takes``: ``PerUnit[Rows, Counts]`` takes ``Rows``."""
         super().__init_subclass__()
+        dataclass(kw_only=True, eq=False)(cls)
         for base in cls.__orig_bases__:
             if len(values := get_args(base)) == 2:
                 cls.takes = get_args(values[0]) or values[0]
@@ -165,87 +143,81 @@ class PerUnit(Step, Generic[A, B]):
         return pcoll | step.with_input_types(InUnit).with_output_types(InUnit)
 
 
-class PerRecord(PerUnit[R, B | Rejected], Generic[R, B]):
-    """Process each record by itself; a record for which ``read`` raises is rejected."""
+def read_units(
+    function: Callable[Concatenate[Unit, P], Iterable[object]], *_: P.args, **settings: P.kwargs
+) -> object:
+    """Make the first step of a graph, which reads the values of each unit, from a function.
 
-    def read(self, record: R) -> Iterable[B]:
-        """Return the results of a record."""
-        raise NotImplementedError
-
-    def process(self, record: R) -> Iterable[B | Rejected]:
-        """Process a record, or reject it."""
-        made = read_record(
-            lambda: list(self.read(record)),
-            source=record.source,
-            position=record.position,
-        )
-        return (made,) if isinstance(made, Rejected) else made
-
-
-class Merge(OfRun, ReadUnits[B]):
-    """Merge what all units of a stage wrote: once, in a unit of its own, which has no input.
-
-    ``PCollection[Unit]`` -> ``PCollection[InUnit[B]]``
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[B]]``. A unit for which the function raises
+    ``CorpusError`` or ``OSError`` fails.
     """
-
-    functions: Sequence[Callable[[WorkDirectory], Iterable[B] | None]] = ()
-    """Functions that write tables into the work directory and return results, if any; in order."""
-
-    def read(self, unit: Unit) -> Iterator[B]:  # noqa: ARG002 - it has no input
-        """Call the functions."""
-        for function in self.functions:
-            yield from function(self.work) or ()
+    return _step(_ReadUnits(_bound(function, settings)), function, Unit)
 
 
-@dataclass(kw_only=True, eq=False)
-class _Named:
-    """A step that a function is made into; it has the function's name in graphs and messages."""
+def per_value(
+    function: Callable[Concatenate[A, P], Iterable[object]], *_: P.args, **settings: P.kwargs
+) -> object:
+    """Make a step from a function of a value; the annotation says of which, others pass unchanged.
 
-    function: Callable[..., Iterable[object]]
-
-    def default_label(self) -> str:
-        """Return the name of the function, also of one with settings (``functools.partial``)."""
-        return str(getattr(self.function, "func", self.function).__name__)
-
-
-class _ReadUnitsBy(_Named, ReadUnits[object]):
-    def read(self, unit: Unit) -> Iterable[object]:
-        return self.function(unit)
-
-
-class _PerRecordBy(_Named, PerRecord[Record, object]):
-    def read(self, record: Record) -> Iterable[object]:
-        return self.function(record)
-
-
-def read_units(function: Callable[[Unit], Iterable[B]]) -> beam.PTransform:
-    """Make the first step of a graph from a function, as ``ReadUnits`` with it as ``read``.
-
-    ``PCollection[Unit]`` -> ``PCollection[InUnit[B]]``
+    ``PCollection[InUnit[A]]`` -> ``PCollection[InUnit[B]]``. A function of ``InUnit[A]`` gets the
+    unit, too.
     """
-    return _ReadUnitsBy(function=function)
+    return _step(_PerValue(_bound(function, settings), _takes(function)), function)
 
 
-def per_record(function: Callable[[R], Iterable[B]]) -> beam.PTransform:
+def per_record(
+    function: Callable[Concatenate[A, P], Iterable[object]], *_: P.args, **settings: P.kwargs
+) -> object:
     """Make a step from a function of a record; a record for which it raises is rejected.
 
-    ``PCollection[InUnit[R]]`` -> ``PCollection[InUnit[B | Rejected]]``. The annotation of the first
-    parameter, with settings by ``functools.partial``, says which values are taken; others pass.
+    ``PCollection[InUnit[A]]`` -> ``PCollection[InUnit[B | Rejected]]``. The annotation says which
+    records are taken, as for ``per_value``.
     """
-    step = _PerRecordBy(function=function)
-    kind = next(iter(get_type_hints(getattr(function, "func", function)).values()))
-    step.__dict__["takes"] = get_args(kind) or kind
+    read = partial(_read_or_reject, function=_bound(function, settings))
+    return _step(_PerValue(read, _takes(function)), function)
+
+
+def _bound(function: Function, settings: Mapping[str, object]) -> Function:
+    return partial(function, **settings)
+
+
+def _step(function: beam.DoFn, named: Function, takes: type[object] = InUnit) -> object:
+    step = beam.ParDo(function).with_input_types(takes).with_output_types(InUnit)
+    step.label = named.__name__
     return step
 
 
-class _ReadUnits(StepFunction, Generic[B]):
-    def __init__(self, step: ReadUnits[B]) -> None:
-        self._step = step
+def _takes(function: Function) -> tuple[Kinds, bool]:
+    """Return the types of the first parameter, and whether these are elements with their unit."""
+    kind = next(iter(get_type_hints(function).values()))
+    has_unit = get_origin(kind) is InUnit
+    if has_unit:
+        [kind] = get_args(kind)
+    return get_args(kind) or kind, has_unit
+
+
+def _read_or_reject(taken: Record | InUnit[Record], *, function: Function) -> Iterable[object]:
+    record = taken.value if isinstance(taken, InUnit) else taken
+    made = read_record(
+        lambda: list(function(taken)), source=record.source, position=record.position
+    )
+    return (made,) if isinstance(made, Rejected) else made
+
+
+def merge(unit: Unit, *, functions: Sequence[Merge], work: WorkDirectory) -> Iterator[object]:  # noqa: ARG001 - it has no input
+    """Merge what all units of a stage wrote: once, in a unit of its own, which has no input."""
+    for function in functions:
+        yield from function(work) or ()
+
+
+class _ReadUnits(StepFunction):
+    def __init__(self, read: Function) -> None:
+        self._read = read
 
     def process(self, unit: Unit) -> Iterator[InUnit[object]]:
         try:
             unit = unit.hashed()
-            for value in _uncollected(self._step.read(unit)):
+            for value in _uncollected(self._read(unit)):
                 yield InUnit(unit, value)
             for file in unit.inputs:  # which may have changed while they were read
                 file.check()
@@ -253,6 +225,22 @@ class _ReadUnits(StepFunction, Generic[B]):
             yield InUnit(unit, _failed(error, unit))
         else:
             yield InUnit(unit, EndOfUnit())
+
+
+class _PerValue(StepFunction):
+    def __init__(self, function: Function, takes: tuple[Kinds, bool]) -> None:
+        self._function, (self._takes, self._has_unit) = function, takes
+
+    def process(self, element: InUnit[object]) -> Iterator[InUnit[object]]:
+        unit, value = element.unit, element.value
+        if not isinstance(value, self._takes):
+            yield element
+            return
+        try:
+            for made in _uncollected(self._function(element if self._has_unit else value)):
+                yield InUnit(unit, made)
+        except (CorpusError, OSError) as error:
+            yield InUnit(unit, _failed(error, unit))
 
 
 class _PerUnit(StepFunction, Generic[A, B]):

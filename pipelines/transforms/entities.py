@@ -43,8 +43,7 @@ from corpora.runs.work_directory import WorkDirectory
 from corpora.system.parsing import read_json
 from corpora.system.writing import write_json
 from pipelines.outcomes import Counts, Rows
-from pipelines.transforms.elements import OfRun, PerUnit, ReadUnits
-from pipelines.transforms.stages import StageShards
+from pipelines.transforms.elements import OfRun, PerUnit
 
 EQUIVALENTS, FORMS, OCCURRENCES = "equivalents", "forms", "occurrences.npy"
 FIRST_IDS = "first_ids.json"
@@ -54,33 +53,27 @@ _OF_ITEMS = ("group", "title", "metadata")
 _OF_PAGES = ("id", "group", "title")
 
 
-class ReadEquivalents(ReadUnits[Rows]):
+def find_equivalents(
+    unit: Unit, *, file: InputFile | None, n_partitions: int, langlinks: Sequence[InputFile]
+) -> Iterator[Rows]:
     """Read which entities are equal: from a user's table, by links between wikis, or by items.
 
-    ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows]]``; rows of ``equivalents``.
+    Rows of ``equivalents``. ``n_partitions``: the number of partitions of the entities, by hash;
+    ``langlinks``: tables of links between wikis: the unit with the number of one reads it.
     """
-
-    file: InputFile | None
-    n_partitions: int
-    """The number of partitions of the entities, by hash."""
-    langlinks: Sequence[InputFile] = ()
-    """Tables of links between wikis: the unit with the number of one reads it."""
-
-    def read(self, unit: Unit) -> Iterator[Rows]:
-        """Read the table, or the shards of a unit."""
-        columns = _OF_PAGES if self.langlinks else _OF_ITEMS
-        batches = chain.from_iterable(
-            read_batches(each.check(), "documents", columns=columns) for each in unit.inputs
-        )
-        if self.file:
-            table = read_equivalents(self.file.check())
-        elif self.langlinks:
-            paths = [file.check() for file in self.langlinks]
-            table = read_language_links(paths[unit.number], paths, batches)
-        else:
-            table = read_items(batches)
-        parts = partitions_of(table.column("target"), self.n_partitions)
-        yield from Rows.each("equivalents", by_partition(table, parts, schema="entity_equivalents"))
+    columns = _OF_PAGES if langlinks else _OF_ITEMS
+    batches = chain.from_iterable(
+        read_batches(each.check(), "documents", columns=columns) for each in unit.inputs
+    )
+    if file:
+        table = read_equivalents(file.check())
+    elif langlinks:
+        paths = [each.check() for each in langlinks]
+        table = read_language_links(paths[unit.number], paths, batches)
+    else:
+        table = read_items(batches)
+    parts = partitions_of(table.column("target"), n_partitions)
+    yield from Rows.each("equivalents", by_partition(table, parts, schema="entity_equivalents"))
 
 
 def index_equivalents(work: WorkDirectory) -> Iterator[Counts]:
@@ -101,7 +94,7 @@ class CountEntities(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
 
     origins: Sequence[str]
     """The origins of the mentions that are counted."""
-    equivalents: str | None = None
+    equivalents: WorkDirectory | None = None
     """The work directory of the run, where ``index_equivalents`` wrote its table; None: none."""
     n_partitions: int = 1
     """The number of partitions of the entities, by hash; each can be summed by itself."""
@@ -112,7 +105,7 @@ class CountEntities(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
         """Open the table of equivalents."""
         merged = None
         if self.equivalents is not None:
-            merged = RedirectTable(WorkDirectory(self.equivalents).tables / EQUIVALENTS)
+            merged = RedirectTable(self.equivalents.tables / EQUIVALENTS)
         self._counter = MentionCounter(self.origins, equivalents=merged)
 
     def process(self, batch: pa.RecordBatch) -> Iterator[Counts | Rejected]:
@@ -166,41 +159,23 @@ class SumEntities(PerUnit[Rows, Rows | Counts]):
         yield Counts(merged.counters)
 
 
-class ChooseEntities(PerUnit[StageShards, pa.Table | Counts]):
-    """Choose the entities that rules keep: a table without ids, most frequent first.
+def choose_entities(
+    _: Unit, *, work: WorkDirectory, rules: Rules, previous: Sequence[InputFile] = ()
+) -> Iterator[Rows | Counts]:
+    """Choose the entities that rules keep, most frequent first, and assign ids: ``chosen``.
 
-    ``PCollection[InUnit[StageShards]]`` -> ``PCollection[InUnit[pa.Table | Counts]]``; the shards
-    are those of ``totals``, which are read more than once.
+    Known entities keep the ids of an earlier vocabulary, if there is one; ``previous``: its shards.
+    Rows come in the order of their ids.
     """
-
-    rules: Rules
-
-    def process(self, totals: StageShards) -> Iterator[pa.Table | Counts]:
-        """Choose the entities."""
-        chosen, counters = choose(totals.paths, self.rules)
-        yield chosen
-        yield Counts(counters | {"entities.kept": len(chosen)})
-
-
-class AssignIds(PerUnit[pa.Table, Rows | Counts]):
-    """Assign ids to chosen entities: known entities keep the ids of an earlier vocabulary.
-
-    ``PCollection[InUnit[pa.Table]]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``chosen``,
-    in the order of their ids.
-    """
-
-    previous: Sequence[InputFile] = ()
-    """The shards of an earlier vocabulary; empty: there is none."""
-
-    def process(self, chosen: pa.Table) -> Iterator[Rows | Counts]:
-        """Assign the ids."""
-        paths = [file.check() for file in self.previous]
-        previous = read_vocab(paths) if paths else None
-        rows = assign_ids(chosen, previous)
-        yield from Rows.each("chosen", rows.to_batches(max_chunksize=ROWS_AT_ONCE))
-        yield Counts({"entities.ids": len(rows)})
-        if previous is not None:
-            yield Counts(count_changes(changes(rows, previous)))
+    chosen, counters = choose(work.shards("totals"), rules)
+    yield Counts(counters | {"entities.kept": len(chosen)})
+    paths = [file.check() for file in previous]
+    known = read_vocab(paths) if paths else None
+    rows = assign_ids(chosen, known)
+    yield from Rows.each("chosen", rows.to_batches(max_chunksize=ROWS_AT_ONCE))
+    yield Counts({"entities.ids": len(rows)})
+    if known is not None:
+        yield Counts(count_changes(changes(rows, known)))
 
 
 class LinkForms(OfRun, PerUnit[Rows, Rows | Counts]):
@@ -280,36 +255,21 @@ def add_occurrences(work: WorkDirectory) -> Iterator[Counts]:
     yield Counts({"forms.unlinked_occurrences": int(unlinked.sum())})
 
 
-class ReadEntities(OfRun, ReadUnits[pa.Table]):
-    """Read the slice of the entities, by id, that belongs to a unit; all slices have one size.
+def add_aliases(
+    unit: Unit, *, work: WorkDirectory, n_partitions: int, with_link_probability: bool = True
+) -> Iterator[Rows]:
+    """Add aliases to a slice of the entities, with priors and link probabilities.
 
-    ``PCollection[Unit]`` -> ``PCollection[InUnit[pa.Table]]``
+    Rows of the vocabulary, from what ``LinkForms`` and ``add_occurrences`` wrote. ``n_partitions``:
+    the number of slices of one size, by id, one for each unit; ``with_link_probability``: whether
+    these are computed; otherwise they are null.
     """
-
-    n_partitions: int = 1
-    """The number of slices of the vocabulary, one for each unit."""
-
-    def read(self, unit: Unit) -> Iterator[pa.Table]:
-        """Read a slice."""
-        rows = read_vocab(self.work.shards("chosen"))
-        size = slice_size(len(rows), self.n_partitions)
-        yield rows.slice(unit.number * size, size)
-
-
-class AddAliases(OfRun, PerUnit[pa.Table, Rows]):
-    """Add aliases to entities, with priors and link probabilities.
-
-    ``PCollection[InUnit[pa.Table]]`` -> ``PCollection[InUnit[Rows]]``; rows of the vocabulary.
-    """
-
-    with_link_probability: bool = True
-    """Whether link probabilities are computed; otherwise they are null."""
-
-    def process(self, entities: pa.Table) -> Iterator[Rows]:
-        """Add what ``LinkForms`` and ``add_occurrences`` wrote."""
-        unlinked = None
-        if self.with_link_probability:
-            tables = self.work.tables
-            unlinked = read_occurrences(tables / OCCURRENCES, read_json(tables / FIRST_IDS))
-        part, aliases = self.unit.number, self.work.shards("aliases")
-        yield from Rows.each("", vocab_rows(entities, aliases, part=part, unlinked=unlinked))
+    rows = read_vocab(work.shards("chosen"))
+    size = slice_size(len(rows), n_partitions)
+    entities = rows.slice(unit.number * size, size)
+    unlinked = None
+    if with_link_probability:
+        tables = work.tables
+        unlinked = read_occurrences(tables / OCCURRENCES, read_json(tables / FIRST_IDS))
+    aliases = work.shards("aliases")
+    yield from Rows.each("", vocab_rows(entities, aliases, part=unit.number, unlinked=unlinked))

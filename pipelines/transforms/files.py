@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from corpora.document import Rejected
 from corpora.runs.plan import Unit
-from pipelines.transforms.elements import ReadUnits
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,24 +17,19 @@ class SourceFile:
     position: str = ""
 
 
-class ReadFiles(ReadUnits[SourceFile | Rejected]):
-    """Read the files of each unit; one of more than ``max_bytes`` is rejected.
+def read_files(unit: Unit, *, max_bytes: int) -> Iterator[SourceFile | Rejected]:
+    """Read the files of a unit; one of more than ``max_bytes`` is rejected.
 
-    ``PCollection[Unit]`` -> ``PCollection[InUnit[SourceFile | Rejected]]``
+    Raises ``InputChangedError`` where a file is not what the plan saw.
     """
-
-    max_bytes: int
-
-    def read(self, unit: Unit) -> Iterator[SourceFile | Rejected]:
-        """Read a unit; raises ``InputChangedError`` where a file is not what the plan saw."""
-        for file in unit.inputs:
-            if file.size <= self.max_bytes:
-                yield SourceFile(file.name, file.read())
-                continue
-            yield Rejected(
-                source=file.name,
-                position="",
-                reason="too_large",
-                message=f"{file.name}: {file.size / 1e6:.0f} MB, over the bound of "
-                f"{self.max_bytes / 1e6:g} MB. Divide it, or leave it out with --exclude.",
-            )
+    for file in unit.inputs:
+        if file.size <= max_bytes:
+            yield SourceFile(file.name, file.read())
+            continue
+        yield Rejected(
+            source=file.name,
+            position="",
+            reason="too_large",
+            message=f"{file.name}: {file.size / 1e6:.0f} MB, over the bound of {max_bytes / 1e6:g} "
+            "MB. Divide it, or leave it out with --exclude.",
+        )

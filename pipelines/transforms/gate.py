@@ -49,7 +49,7 @@ class SurveyForms(OfRun, PerUnit[pa.RecordBatch, Rows]):
 
     def start(self) -> None:
         """Open the tables."""
-        table, facts = FormTable(self.work.tables / FORMS), _facts_of(self.folder)
+        table, facts = FormTable(self.work.tables / FORMS), _facts_of(self.work.address)
         self._survey = Survey(table, facts.entities)
 
     def process(self, batch: pa.RecordBatch) -> None:
@@ -74,35 +74,28 @@ def add_surveys(work: WorkDirectory) -> Iterator[Counts]:
     yield Counts({"survey.documents": n_documents, "survey.links": n_links})
 
 
-class SamplePlaces(OfRun, PerUnit[pa.RecordBatch, Rows]):
-    """Find places whose truth hidden links tell, in a sample of the documents.
+def sample_places(
+    batch: pa.RecordBatch, *, work: WorkDirectory, lang: str | None = None
+) -> Iterator[Rows]:
+    """Find places whose truth hidden links tell, in a sample of the documents; ``form_places``.
 
-    ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows]]``: batches with the
-    columns of ``corpora.matching.survey.COLUMNS`` become rows of ``form_places``. Documents are
-    drawn by the hash of their id, so that about ``SAMPLED_LINKS`` links are among them.
+    Batches have the columns of ``corpora.matching.survey.COLUMNS``. Documents are drawn by the hash
+    of their id, so that about ``SAMPLED_LINKS`` links are among them.
     """
+    table, known = FormTable(work.tables / FORMS), _knowledge_of(work.address)
+    fraction = SAMPLED_LINKS / max(known.n_links, 1)
 
-    lang: str | None = None
-
-    def start(self) -> None:
-        """Open the tables."""
-        self._table = FormTable(self.work.tables / FORMS)
-        self._known = _knowledge_of(self.folder)
-        self._fraction = SAMPLED_LINKS / max(self._known.n_links, 1)
-
-    def process(self, batch: pa.RecordBatch) -> Iterator[Rows]:
-        """Judge the places of the documents that are drawn."""
-        ids = batch.column("id").to_pylist()
-        drawn = batch.filter(pa.array([ratio(id) < self._fraction for id in ids], pa.bool_()))
-        if drawn.num_rows and self._known.n_links:
-            for _, rows in read_rows(drawn, self._places):
-                if not isinstance(rows, Rejected):
-                    yield Rows("form_places", rows)
-
-    def _places(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        documents, *columns = labelled(Texts(batch, self.lang), self._table, self._known)
+    def judge(batch: pa.RecordBatch) -> pa.RecordBatch:
+        documents, *columns = labelled(Texts(batch, lang), table, known)
         ids = batch.column("id").take(pa.array(documents))
         return batch_of("form_places", [ids, *(column.tolist() for column in columns)])
+
+    ids = batch.column("id").to_pylist()
+    drawn = batch.filter(pa.array([ratio(id) < fraction for id in ids], pa.bool_()))
+    if drawn.num_rows and known.n_links:
+        for _, rows in read_rows(drawn, judge):
+            if not isinstance(rows, Rejected):
+                yield Rows("form_places", rows)
 
 
 def learn_gate(work: WorkDirectory, *, min_precision: float) -> Iterator[Counts]:
@@ -131,36 +124,31 @@ def learn_gate(work: WorkDirectory, *, min_precision: float) -> Iterator[Counts]
     write_text(work.tables / EVIDENCE, [evidence.to_json()])
 
 
-class GateMentions(OfRun, PerUnit[pa.RecordBatch, Yield]):
+def gate_mentions(
+    batch: pa.RecordBatch, *, work: WorkDirectory, lang: str | None = None, only_remove: bool
+) -> Iterator[Yield]:
     """Add probable mentions to documents, and remove doubtful title matches.
 
-    ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows | Counts | Rejected]]``:
-    batches with all columns of ``documents`` become rows of the output.
+    Batches with all columns of ``documents`` become rows of the output.
     """
+    gate = partial(_gate_of(work.address, lang).apply, only_remove=only_remove)
+    for rows, made in read_rows(batch, gate):
+        if isinstance(made, Rejected):
+            yield made
+            continue
+        gated, counts = made
+        named = {f"mentions.{name}": n for name, n in counts.items()}
+        named["mentions.before"] = len(Mentions.of(rows).structs)
+        yield Rows("", gated)
+        yield Counts(named, read=rows.num_rows, written=rows.num_rows)
 
-    lang: str | None = None
-    only_remove: bool = False
 
-    def start(self) -> None:
-        """Open the tables and the model."""
-        tables = self.work.tables
-        path = tables / EVIDENCE
-        evidence = Evidence.from_json(path.read_text("utf-8")) if path.exists() else None
-        table, known = FormTable(tables / FORMS), _knowledge_of(self.folder)
-        self._gate = PlaceGate(table, known, evidence, self.lang)
-
-    def process(self, batch: pa.RecordBatch) -> Iterator[Yield]:
-        """Add and remove mentions of a batch."""
-        gate = partial(self._gate.apply, only_remove=self.only_remove)
-        for rows, made in read_rows(batch, gate):
-            if isinstance(made, Rejected):
-                yield made
-                continue
-            gated, counts = made
-            named = {f"mentions.{name}": n for name, n in counts.items()}
-            named["mentions.before"] = len(Mentions.of(rows).structs)
-            yield Rows("", gated)
-            yield Counts(named, read=rows.num_rows, written=rows.num_rows)
+@lru_cache(maxsize=1)
+def _gate_of(folder: str, lang: str | None) -> PlaceGate:
+    tables = WorkDirectory(folder).tables
+    path = tables / EVIDENCE
+    evidence = Evidence.from_json(path.read_text("utf-8")) if path.exists() else None
+    return PlaceGate(FormTable(tables / FORMS), _knowledge_of(folder), evidence, lang)
 
 
 @lru_cache(maxsize=1)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from corpora.document import Rejected
 from corpora.lexicon.counting import Windows
 from corpora.lexicon.known import KNOWN, in_both_scripts, read_known
-from corpora.lexicon.ranking import Forms, RankedRows, lexicon_rows, mark, rank, read_ranks
+from corpora.lexicon.ranking import Forms, lexicon_rows, mark, rank, read_ranks
 from corpora.lexicon.scores import fill_scores
 from corpora.lexicon.stages import (
     SliceCounter,
@@ -33,7 +33,7 @@ from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_rows
 from corpora.runs.work_directory import WorkDirectory
 from pipelines.outcomes import Counts, Rows, Yield
-from pipelines.transforms.elements import OfRun, PerUnit, ReadUnits
+from pipelines.transforms.elements import OfRun, PerUnit
 
 
 class CountSymbols(PerUnit[pa.RecordBatch, Yield]):
@@ -107,7 +107,7 @@ class DealWindows(OfRun, PerUnit[Rows, Rows]):
 
     def start(self) -> None:
         """Open the vocabulary for a slice."""
-        self._dealer = WindowDealer(_vocabulary(self.folder), longest=self.max_length)
+        self._dealer = WindowDealer(_vocabulary(self.work.address), longest=self.max_length)
 
     def process(self, streams: Rows) -> None:
         """Distribute the windows of streams."""
@@ -118,23 +118,17 @@ class DealWindows(OfRun, PerUnit[Rows, Rows]):
         return Rows.each("windows", self._dealer.batches())
 
 
-class ReadWindows(OfRun, ReadUnits[Windows]):
-    """Read the windows of ranges, range by range; each unit has a part of the ranges.
+def windows_of(
+    unit: Unit, *, work: WorkDirectory, n_parts: int, max_length: int
+) -> Iterator[Windows]:
+    """Read the windows of all slices for the ranges of a unit, range by range.
 
-    ``PCollection[Unit]`` -> ``PCollection[InUnit[Windows]]``
+    ``n_parts``: the number of units, each of which has a part of the ranges; ``max_length``: the
+    number of symbols of the longest candidate.
     """
-
-    n_parts: int
-    """The number of units."""
-    max_length: int
-    """The number of symbols of the longest candidate."""
-
-    def read(self, unit: Unit) -> Iterator[Windows]:
-        """Read the windows of all slices for the ranges of a unit."""
-        n_ranges = len(_vocabulary(self.folder).edges) + 1
-        begin, end = (n_ranges * part // self.n_parts for part in (unit.number, unit.number + 1))
-        paths = self.work.shards("windows")
-        yield from read_windows(paths, range(begin, end), longest=self.max_length)
+    n_ranges = len(_vocabulary(work.address).edges) + 1
+    begin, end = (n_ranges * part // n_parts for part in (unit.number, unit.number + 1))
+    yield from read_windows(work.shards("windows"), range(begin, end), longest=max_length)
 
 
 class CountStrings(OfRun, PerUnit[Windows, Rows]):
@@ -149,7 +143,7 @@ class CountStrings(OfRun, PerUnit[Windows, Rows]):
 
     def start(self) -> None:
         """Begin a part of the ranges."""
-        n_symbols = _vocabulary(self.folder).firsts.n_symbols
+        n_symbols = _vocabulary(self.work.address).firsts.n_symbols
         self._counter = StringCounter(n_symbols=n_symbols, min_count=self.min_count)
 
     def process(self, windows: Windows) -> Iterator[Rows]:
@@ -227,40 +221,19 @@ def rank_strings(
     yield Counts(ranked.counters)
 
 
-class ReadRanks(OfRun, ReadUnits[RankedRows]):
-    """Read the ranks of ``rank_strings``; each unit reads a part of them.
+def make_lexicon(
+    unit: Unit, *, work: WorkDirectory, n_parts: int, has_groups: bool = True
+) -> Iterator[Rows]:
+    """Make the rows of the lexicon, from the part of a unit of what ``rank_strings`` ranked.
 
-    ``PCollection[Unit]`` -> ``PCollection[InUnit[RankedRows]]``
+    These are forms, counts, scores, ranks and flags. ``n_parts``: the number of units;
+    ``has_groups``: whether there is more than one lexicon.
     """
-
-    n_parts: int
-    """The number of units."""
-
-    def read(self, unit: Unit) -> Iterator[RankedRows]:
-        """Read the part of a unit."""
-        yield from read_ranks(
-            self.work.shard("ranks", 0),
-            part=(unit.number, self.n_parts),
-            n_rows=_strings(self.folder).n_candidates,
-        )
-
-
-class MakeLexicon(OfRun, PerUnit[RankedRows, Rows]):
-    """Make the rows of the lexicon: forms, counts, scores, ranks and flags.
-
-    ``PCollection[InUnit[RankedRows]]`` -> ``PCollection[InUnit[Rows]]``
-    """
-
-    has_groups: bool = True
-    """Whether there is more than one lexicon."""
-
-    def start(self) -> None:
-        """Open the strings and the vocabulary."""
-        self._forms = Forms(_strings(self.folder), _vocabulary(self.folder))
-
-    def process(self, ranked: RankedRows) -> Iterator[Rows]:
-        """Make rows of the lexicon."""
-        yield Rows("", lexicon_rows(self._forms, ranked, has_groups=self.has_groups))
+    strings = _strings(work.address)
+    forms = Forms(strings, _vocabulary(work.address))
+    ranks = work.shard("ranks", 0)
+    for ranked in read_ranks(ranks, part=(unit.number, n_parts), n_rows=strings.n_candidates):
+        yield Rows("", lexicon_rows(forms, ranked, has_groups=has_groups))
 
 
 @lru_cache(maxsize=1)  # each worker reads it once

@@ -1,7 +1,7 @@
 """Transforms that read published NER sets, make rows of them, and choose splits."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
@@ -16,7 +16,7 @@ from corpora.ner.sources import with_counts_of_source
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_file_records
 from pipelines.outcomes import Counts, Rows
-from pipelines.transforms.elements import PerRecord, PerUnit, ReadUnits
+from pipelines.transforms.elements import InUnit
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,73 +31,66 @@ class FoundSentences:
     position: str = ""
 
 
-class ReadNerFiles(ReadUnits[FoundSentences | Rejected | Counts]):
-    """Read the sentences of NER files, with the tags of the files.
+def read_ner_files(
+    unit: Unit, *, layouts: Mapping[str, Layout], texts: Mapping[str, InputFile]
+) -> Iterator[FoundSentences | Rejected | Counts]:
+    """Read the sentences of the files of a unit, or of its part of a file.
 
-    ``PCollection[Unit]`` -> ``PCollection[InUnit[FoundSentences | Rejected | Counts]]``
+    ``layouts``: name of each file to its layout; ``texts``: name of each file of brat's standoff to
+    the file with its text. Raises ``InputChangedError``.
     """
-
-    layouts: Mapping[str, Layout]
-    """Name of each file to its layout."""
-    texts: Mapping[str, InputFile] = field(default_factory=dict)
-    """Name of each file of brat's standoff to the file with its text."""
-
-    def read(self, unit: Unit) -> Iterator[FoundSentences | Rejected | Counts]:
-        """Read the files of a unit, or its part of a file; raises ``InputChangedError``."""
-        for file in unit.inputs:
-            layout = self.layouts[file.name]
-            if layout.encoding != "utf-8":
-                yield Counts({f"encoding.{layout.encoding}": 1})
-            text = self.texts.get(file.name)
-            of_file = read_file(
-                file.check(),
-                layout,
-                name=file.name,
-                part=Part(**unit.part),
-                text=text.check() if text else None,
-            )
-            for of_part in read_file_records(of_file, source=file.name):
-                if isinstance(of_part, Rejected):
-                    yield of_part
-                    continue
-                found, origin = of_part
-                if isinstance(found, Rejected):
-                    yield found
-                else:
-                    yield FoundSentences(file.name, found, origin, layout)
+    for file in unit.inputs:
+        layout = layouts[file.name]
+        if layout.encoding != "utf-8":
+            yield Counts({f"encoding.{layout.encoding}": 1})
+        text = texts.get(file.name)
+        of_file = read_file(
+            file.check(),
+            layout,
+            name=file.name,
+            part=Part(**unit.part),
+            text=text.check() if text else None,
+        )
+        for of_part in read_file_records(of_file, source=file.name):
+            if isinstance(of_part, Rejected):
+                yield of_part
+                continue
+            found, origin = of_part
+            if isinstance(found, Rejected):
+                yield found
+            else:
+                yield FoundSentences(file.name, found, origin, layout)
 
 
-class MakeNerRows(PerRecord[FoundSentences, Rows | Counts | Rejected]):
+def make_ner_rows(
+    record: FoundSentences,
+    *,
+    splits: Mapping[str, str],
+    illegal: Literal["repair", "reject"] = "repair",
+    labels: InputFile | None = None,
+    max_tokens: int = 0,
+) -> Iterator[Rows | Counts | Rejected]:
     """Make rows from sentences: tags become IOB2, labels are mapped, long sentences cut.
 
-    ``PCollection[InUnit[FoundSentences]]`` -> ``PCollection[InUnit[Rows | Counts | Rejected]]``
+    ``splits``: name of a file to its split; other files are ``train`` until ``divide_sentences``;
+    ``illegal``: whether tags that their scheme does not allow are repaired, or their sentences
+    rejected; ``labels``: the file of a map of labels, if any; ``max_tokens``: the most tokens of a
+    sentence; longer ones are cut; 0: none are.
     """
-
-    splits: Mapping[str, str] = field(default_factory=dict)
-    """Name of a file to its split; other files are ``train`` until ``DivideSentences``."""
-    illegal: Literal["repair", "reject"] = "repair"
-    """Whether tags that their scheme does not allow are repaired, or their sentences rejected."""
-    labels: InputFile | None = None
-    """The file of a map of labels; None: labels stay as they are."""
-    max_tokens: int = 0
-    """The most tokens of a sentence; longer ones are cut. 0: none are."""
-
-    def read(self, record: FoundSentences) -> Iterator[Rows | Counts | Rejected]:
-        """Make the rows of some sentences."""
-        maker = RowMaker(
-            split=self.splits.get(record.source, SPLITS[0]),
-            illegal=self.illegal,
-            labels=_label_map(self.labels) if self.labels else None,
-            max_tokens=self.max_tokens,
-        )
-        made = maker.make(record.found, record.layout, record.origin)
-        yield from made.rejected
-        yield from Rows.each("", made.batches)
-        yield Counts(
-            with_counts_of_source(made.counters, record.source, n_rejected=len(made.rejected)),
-            read=made.n_records,
-            written=made.n_records,
-        )
+    maker = RowMaker(
+        split=splits.get(record.source, SPLITS[0]),
+        illegal=illegal,
+        labels=_label_map(labels) if labels else None,
+        max_tokens=max_tokens,
+    )
+    made = maker.make(record.found, record.layout, record.origin)
+    yield from made.rejected
+    yield from Rows.each("", made.batches)
+    yield Counts(
+        with_counts_of_source(made.counters, record.source, n_rejected=len(made.rejected)),
+        read=made.n_records,
+        written=made.n_records,
+    )
 
 
 @cache
@@ -106,27 +99,20 @@ def _label_map(file: InputFile) -> LabelMap:
     return load_label_map(file.check())
 
 
-class DivideSentences(PerUnit[Rows, Rows]):
+def divide_sentences(
+    rows: InUnit[Rows],
+    *,
+    by: Literal["document", "sentence"],
+    ratios: Mapping[str, float],
+    splits: Mapping[str, str],
+) -> Iterator[Rows]:
     """Choose the split of each sentence by the hash of its document id, or of its id.
 
-    ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows]]``
+    ``by``: what is never divided between splits; ``ratios``: the weight of each split; ``splits``:
+    name of a file that is not divided to its split; a unit has only such files, or none.
     """
-
-    by: Literal["document", "sentence"]
-    """What is never divided between splits."""
-    ratios: Mapping[str, float]
-    """The weight of each split."""
-    splits: Mapping[str, str] = field(default_factory=dict)
-    """Name of a file that is not divided to its split; a unit has only such files, or none."""
-
-    def start(self) -> None:
-        """Find out whether the files of the unit are divided."""
-        self._is_divided = self.unit.inputs[0].name not in self.splits
-
-    def process(self, rows: Rows) -> Iterator[Rows]:
-        """Assign splits to rows."""
-        if self._is_divided:
-            column = "document_id" if self.by == "document" else "id"
-            batch = with_splits(rows.batch, by=column, ratios=self.ratios)
-            rows = Rows(rows.dataset, batch)
-        yield rows
+    made = rows.value
+    if rows.unit.inputs[0].name not in splits:
+        column = "document_id" if by == "document" else "id"
+        made = Rows(made.dataset, with_splits(made.batch, by=column, ratios=ratios))
+    yield made

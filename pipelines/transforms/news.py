@@ -27,78 +27,61 @@ from corpora.news.reading import PageReader, revisit_batch
 from corpora.news.rows import ArticleReader, PageArticle, RowCleaner, with_sentences
 from corpora.runs.plan import Unit
 from corpora.runs.record_errors import read_record, read_rows
+from corpora.runs.work_directory import WorkDirectory
 from corpora.system.sandbox import Bounds
 from corpora.warc.archives import ranges_of
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
 from pipelines.transforms.common_keys import BOILERPLATE, DUPLICATES
-from pipelines.transforms.elements import OfRun, PerUnit, ReadUnits
+from pipelines.transforms.elements import OfRun, PerUnit
 
 
-class CutArchives(ReadUnits[Rows]):
-    """Find the first record of each range of an archive; rows of ``ranges``.
-
-    ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows]]``
-    """
-
-    def read(self, unit: Unit) -> Iterator[Rows]:
-        """Read the headers of all records of an archive."""
-        [file] = unit.inputs
-        ranges = ranges_of(file.check(), range_bytes=unit.part["range_bytes"])
-        rows = [{"start": start, "end": end} for start, end, _ in ranges]
-        columns = SCHEMAS["news_ranges"].columns
-        yield Rows("ranges", pa.RecordBatch.from_pylist(rows, schema=columns))
+def cut_archives(unit: Unit) -> Iterator[Rows]:
+    """Find the first record of each range of an archive; rows of ``ranges``."""
+    [file] = unit.inputs
+    ranges = ranges_of(file.check(), range_bytes=unit.part["range_bytes"])
+    rows = [{"start": start, "end": end} for start, end, _ in ranges]
+    columns = SCHEMAS["news_ranges"].columns
+    yield Rows("ranges", pa.RecordBatch.from_pylist(rows, schema=columns))
 
 
-class ReadWebArchives(OfRun, ReadUnits[Page | Revisit | Filtered | Rejected | Counts]):
+def read_web_archives(
+    unit: Unit, *, work: WorkDirectory, max_page_bytes: int
+) -> Iterator[Page | Revisit | Filtered | Rejected | Counts]:
     """Read the pages in web archives, WARC or ARC; records that are no page are filtered.
 
-    ``PCollection[Unit]`` -> ``PCollection[InUnit[Page | Revisit | Filtered | Rejected | Counts]]``.
-    The counters are ``status/404``, ``content_type/image-png`` …
+    Of a part of an archive; at most as many records as its limit. The counters are ``status/404``,
+    ``content_type/image-png`` … Pages of more than ``max_page_bytes`` are rejected.
     """
-
-    max_page_bytes: int
-    """The size of the largest page that is not rejected, in bytes."""
-
-    def read(self, unit: Unit) -> Iterator[Page | Revisit | Filtered | Rejected | Counts]:
-        """Read a part of an archive; at most as many records as its limit."""
-        [file] = unit.inputs
-        counters: Counter[str] = Counter()
-        start, end = self._range(unit)
-        pages = read_pages(
-            file.check(), source=file.name, max_bytes=self.max_page_bytes, start=start, end=end
-        )
-        for found in islice(pages, unit.part.get("limit")):
-            if not isinstance(found, NoPage):
-                yield found
-                continue
-            if found.detail:
-                counters[f"{found.reason}/{found.detail.replace('/', '-')}"] += 1
-            yield Filtered(file.name, found.reason)
-        yield Counts(counters)
-
-    def _range(self, unit: Unit) -> tuple[int, int | None]:
-        """Return where a unit begins and ends in its archive, as ``CutArchives`` found."""
-        if "range" not in unit.part:
-            return 0, None
-        batches = read_batches(self.work.shard("ranges", unit.part["cut"]), SCHEMAS["news_ranges"])
-        [row] = pa.Table.from_batches(batches).slice(unit.part["range"], 1).to_pylist()
-        return row["start"], row["end"]
+    [file] = unit.inputs
+    counters: Counter[str] = Counter()
+    start, end = _range_of(unit, work)
+    pages = read_pages(
+        file.check(), source=file.name, max_bytes=max_page_bytes, start=start, end=end
+    )
+    for found in islice(pages, unit.part.get("limit")):
+        if not isinstance(found, NoPage):
+            yield found
+            continue
+        if found.detail:
+            counters[f"{found.reason}/{found.detail.replace('/', '-')}"] += 1
+        yield Filtered(file.name, found.reason)
+    yield Counts(counters)
 
 
-class ReadSavedPages(ReadUnits[Page | Rejected]):
-    """Read files that are a page each; the settings of a unit may add facts about a file.
+def _range_of(unit: Unit, work: WorkDirectory) -> tuple[int, int | None]:
+    """Return where a unit begins and ends in its archive, as ``cut_archives`` found."""
+    if "range" not in unit.part:
+        return 0, None
+    batches = read_batches(work.shard("ranges", unit.part["cut"]), SCHEMAS["news_ranges"])
+    [row] = pa.Table.from_batches(batches).slice(unit.part["range"], 1).to_pylist()
+    return row["start"], row["end"]
 
-    ``PCollection[Unit]`` -> ``PCollection[InUnit[Page | Rejected]]``
-    """
 
-    max_page_bytes: int
-    """The size of the largest page that is not rejected, in bytes."""
-
-    def read(self, unit: Unit) -> Iterator[Page | Rejected]:
-        """Read the files of a unit."""
-        for file in unit.inputs:
-            row, most = unit.settings.get(file.name, {}), self.max_page_bytes
-            yield read_saved(file.check(), source=file.name, max_bytes=most, row=row)
+def read_saved_pages(unit: Unit, *, max_page_bytes: int) -> Iterator[Page | Rejected]:
+    """Read files that are a page each; the settings of a unit may add facts about a file."""
+    for file in unit.inputs:
+        row = unit.settings.get(file.name, {})
+        yield read_saved(file.check(), source=file.name, max_bytes=max_page_bytes, row=row)
 
 
 class NoteRevisits(PerUnit[Revisit, Filtered | Rows]):
@@ -209,48 +192,35 @@ class RemoveBoilerplate(OfRun, PerUnit[Rows, Rows | Counts]):
         yield Counts(self._cleaner.counters)
 
 
-class FindSentences(PerUnit[Rows, Rows | Counts]):
-    """Find the sentences of articles; a sentence never ends inside a heading or a link.
+def find_sentences(rows: Rows) -> Iterator[Rows | Counts]:
+    """Find the sentences of articles; a sentence never ends inside a heading or a link."""
+    for _, made in read_rows(rows.batch, with_sentences):
+        if isinstance(made, Rejected):
+            yield Counts(rejected=[made])
+            continue
+        batch, counters = made
+        yield Rows(rows.dataset, batch)
+        yield Counts(counters)
 
-    ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``
+
+def sign_articles(documents: Rows | pa.RecordBatch, *, into: str) -> Iterator[Rows | Counts]:
+    """Compute the signatures by which articles are compared; rows of ``into``.
+
+    ``Rows`` are new articles, which are passed on beside their signatures. Batches are of an
+    earlier dataset, and only their signatures are passed on; an earlier document that cannot be
+    signed counts as a record that was read and rejected.
     """
-
-    def process(self, rows: Rows) -> Iterator[Rows | Counts]:
-        """Find the sentences of a batch."""
-        for _, made in read_rows(rows.batch, with_sentences):
-            if isinstance(made, Rejected):
-                yield Counts(rejected=[made])
-                continue
-            batch, counters = made
-            yield Rows(rows.dataset, batch)
-            yield Counts(counters)
-
-
-class SignArticles(PerUnit[Rows | pa.RecordBatch, Rows | Counts]):
-    """Compute the signatures by which articles are compared.
-
-    ``PCollection[InUnit[Rows | RecordBatch]]`` -> ``PCollection[InUnit[Rows | Counts]]``. ``Rows``
-    are new articles, which are passed on beside their signatures. Batches are of an earlier
-    dataset, and only their signatures are passed on; an earlier document that cannot be signed
-    counts as a record that was read and rejected.
-    """
-
-    into: str
-    """The name of the dataset of signatures."""
-
-    def process(self, documents: Rows | pa.RecordBatch) -> Iterator[Rows | Counts]:
-        """Sign the articles of a batch."""
-        is_new = isinstance(documents, Rows)
-        batch = documents.batch if isinstance(documents, Rows) else documents
-        for rows, signatures in read_rows(batch, signatures_of):
-            if not isinstance(signatures, Rejected):
-                if isinstance(documents, Rows):
-                    yield Rows(documents.dataset, rows)
-                yield Rows(self.into, signatures)
-                continue
-            yield Counts(read=0 if is_new else 1, rejected=[signatures])
-            if not is_new:  # keep row numbers in step with the earlier dataset, which has the row
-                yield Rows(self.into, unsigned(rows))
+    is_new = isinstance(documents, Rows)
+    batch = documents.batch if isinstance(documents, Rows) else documents
+    for rows, signatures in read_rows(batch, signatures_of):
+        if not isinstance(signatures, Rejected):
+            if isinstance(documents, Rows):
+                yield Rows(documents.dataset, rows)
+            yield Rows(into, signatures)
+            continue
+        yield Counts(read=0 if is_new else 1, rejected=[signatures])
+        if not is_new:  # keep row numbers in step with the earlier dataset, which has the row
+            yield Rows(into, unsigned(rows))
 
 
 class DropDuplicateArticles(OfRun, PerUnit[Rows, Rows | Counts]):

@@ -4,7 +4,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial
 
 from corpora.document import Rejected, Sentence
@@ -20,7 +20,7 @@ from corpora.tei.languages import Abbreviations
 from corpora.tei.reader import TeiText, read_tei
 from corpora.tei.xml import XmlError
 from pipelines.outcomes import Counts, Filtered, Written
-from pipelines.transforms.elements import PerRecord
+from pipelines.transforms.elements import InUnit
 from pipelines.transforms.files import SourceFile
 
 
@@ -33,63 +33,55 @@ class ParsedFile:
     position: str = ""
 
 
-class ParseTei(PerRecord[SourceFile, ParsedFile | Counts | Filtered | Rejected]):
-    """Parse TEI files to documents with mentions.
+def parse_tei(
+    record: SourceFile,
+    *,
+    edition: InputFile,
+    registers: tuple[InputFile, ...] = (),
+    has_lines: bool = False,
+    learned: Mapping[str, Abbreviations],
+    included: Mapping[str, InputFile],
+    repeated: Mapping[str, Collection[Part]],
+    max_bytes: int = sys.maxsize,
+) -> Iterator[ParsedFile | Counts | Filtered | Rejected]:
+    """Parse a TEI file to documents with mentions.
 
-    ``PCollection[InUnit[SourceFile]]`` -> ``PCollection[InUnit[ParsedFile | Counts | Filtered |
-    Rejected]]``
+    ``edition``: the file that says what elements mean; ``registers``: files whose entries become
+    the entities of mentions; ``has_lines``: whether documents hold the line numbers of their text;
+    ``learned``: abbreviations of the edition, by language; ``included``: included files, by name;
+    ``repeated``: for each file, what it includes and an earlier file has included; ``max_bytes``:
+    the most bytes of a file together with all that it includes.
     """
-
-    edition: InputFile
-    """The edition file, which says what elements mean."""
-    registers: tuple[InputFile, ...] = ()
-    """Files of registers, whose entries become the entities of mentions."""
-    has_lines: bool = False
-    """Whether documents hold the line numbers of their text in its file."""
-    learned: Mapping[str, Abbreviations] = field(default_factory=dict)
-    """Learned abbreviations of the edition, by language."""
-    included: Mapping[str, InputFile] = field(default_factory=dict)
-    """Included files, by name."""
-    repeated: Mapping[str, Collection[Part]] = field(default_factory=dict)
-    """For each file, what it includes and an earlier file has included."""
-    max_bytes: int = sys.maxsize
-    """The most bytes of a file together with all that it includes."""
-
-    def read(self, record: SourceFile) -> Iterator[ParsedFile | Counts | Filtered | Rejected]:
-        """Parse a file."""
-        try:
-            texts = self._texts(record)
-        except XmlError as error:
-            yield Rejected(
-                source=record.source,
-                position=error.position,
-                reason=error.reason,
-                message=str(error),
-                excerpt=error.excerpt,
-            )
-            return
-        if any(text.document for text in texts):
-            yield ParsedFile(record.source, texts)
+    name, means = record.source, _edition(edition, json.dumps(learned))
+    try:
+        if has_lines:
+            texts = read_with_lines(record.data, means, name=name)
         else:
-            yield Counts(sum((text.counters for text in texts), Counter[str]()))
-            yield Filtered(record.source, "no_text")
-
-    def _texts(self, record: SourceFile) -> list[TeiText]:
-        edition = _edition(self.edition, json.dumps(self.learned))
-        if not self.has_lines:
-            return read_tei(
+            texts = read_tei(
                 record.data,
-                edition,
-                name=record.source,
-                included=self.included,
-                repeated=self.repeated.get(record.source, ()),
-                max_bytes=self.max_bytes,
+                means,
+                name=name,
+                included=included,
+                repeated=repeated.get(name, ()),
+                max_bytes=max_bytes,
             )
-        texts = read_with_lines(record.data, edition, name=record.source)
-        if not self.registers:
-            return texts
-        register = _register(self.registers).read_by(edition)
-        return [identify_text(text, register) for text in texts]
+    except XmlError as error:
+        yield Rejected(
+            source=name,
+            position=error.position,
+            reason=error.reason,
+            message=str(error),
+            excerpt=error.excerpt,
+        )
+        return
+    if has_lines and registers:
+        register = _register(registers).read_by(means)
+        texts = [identify_text(text, register) for text in texts]
+    if any(text.document for text in texts):
+        yield ParsedFile(name, texts)
+    else:
+        yield Counts(sum((text.counters for text in texts), Counter[str]()))
+        yield Filtered(name, "no_text")
 
 
 @cache
@@ -103,38 +95,38 @@ def _edition(file: InputFile, learned: str) -> Edition:
     return load_edition(file.check()).with_learned(json.loads(learned))
 
 
-class ToSentences(PerRecord[ParsedFile, Written]):
-    """Cut documents into sentences of tagged tokens.
+def cut_sentences(
+    file: InUnit[ParsedFile],
+    *,
+    nested: Nested = "outer",
+    by_document: bool = False,
+    ratios: Mapping[str, float],
+    seed: int = 1,
+) -> Iterator[Written]:
+    """Cut the documents of a file into sentences of tagged tokens; yields both.
 
-    ``PCollection[InUnit[ParsedFile]]`` -> ``PCollection[InUnit[Written]]``: the documents of each
-    file, and their sentences. The settings of the unit give the split of each file; other files are
-    split by sentence or document, by ``ratios`` and ``seed``.
+    The settings of the unit give the split of each file; other files are split by sentence, or with
+    ``by_document`` by document, by ``ratios`` (the weight of each split) and ``seed``. ``nested``:
+    the level of nested names that is tagged.
     """
+    counters = Counter[str]()
+    sentences: list[Sentence] = []
+    documents = []
+    of_file = file.unit.settings.get(file.value.source)
 
-    nested: Nested = "outer"
-    """The level of nested names that is tagged."""
-    by_document: bool = False
-    """Whether other files are split by document, instead of by sentence."""
-    ratios: Mapping[str, float]
-    """The weight of each split."""
-    seed: int = 1
+    def split(document: str, id: str) -> str:
+        by = document if by_document else id
+        return of_file or choose(by, ratios, seed=seed)
 
-    def read(self, record: ParsedFile) -> Iterator[Written]:
-        """Cut the documents of a file."""
-        counters = Counter[str]()
-        sentences: list[Sentence] = []
-        documents = []
-        for text in record.texts:
-            counters += text.counters
-            if document := text.document:
-                documents.append(document)
-                split = partial(self._split, self.unit.settings.get(record.source), text.split_with)
-                counters += count_untagged(document, self.nested)
-                sentences += to_sentences(
-                    document, split, nested=self.nested, segmenter_at=text.segmenters.at
-                )
-        yield Written([*documents, *sentences], counters)
-
-    def _split(self, of_file: str | None, document: str, id: str) -> str:
-        by = document if self.by_document else id
-        return of_file or choose(by, self.ratios, seed=self.seed)
+    for text in file.value.texts:
+        counters += text.counters
+        if document := text.document:
+            documents.append(document)
+            counters += count_untagged(document, nested)
+            sentences += to_sentences(
+                document,
+                partial(split, text.split_with),
+                nested=nested,
+                segmenter_at=text.segmenters.at,
+            )
+    yield Written([*documents, *sentences], counters)

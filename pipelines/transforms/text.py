@@ -15,7 +15,7 @@ from corpora.text.documents import DocumentMaker
 from corpora.text.reader import Settings, read_unit
 from corpora.text.records import Record
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
-from pipelines.transforms.elements import PerUnit, ReadUnits
+from pipelines.transforms.elements import PerUnit
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,20 +26,15 @@ class TextRecord:
     record: Record
 
 
-class ReadText(ReadUnits[TextRecord | Rejected | Counts]):
+def read_text(unit: Unit, *, settings: Settings) -> Iterator[TextRecord | Rejected | Counts]:
     """Read the records of text files: plain text, JSON Lines, WikiExtractor's output.
 
-    ``PCollection[Unit]`` -> ``PCollection[InUnit[TextRecord | Rejected | Counts]]``
+    Of the files of a unit, or its part of a file; at most as many records as its limit.
     """
-
-    settings: Settings
-
-    def read(self, unit: Unit) -> Iterator[TextRecord | Rejected | Counts]:
-        """Read the files of a unit, or its part of a file; at most as many records as its limit."""
-        counters: Counter[str] = Counter()
-        for source, record in read_unit(unit, self.settings, counters=counters):
-            yield record if isinstance(record, Rejected) else TextRecord(source, record)
-        yield Counts(counters)
+    counters: Counter[str] = Counter()
+    for source, record in read_unit(unit, settings, counters=counters):
+        yield record if isinstance(record, Rejected) else TextRecord(source, record)
+    yield Counts(counters)
 
 
 class MakeDocuments(PerUnit[TextRecord, Yield]):

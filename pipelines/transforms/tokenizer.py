@@ -1,18 +1,18 @@
 """Transforms from documents to counts of words, and from these to subwords of a tokenizer."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import pyarrow as pa
 
 from corpora.document import Rejected
 from corpora.entities.counts import Sums, by_partition, partitions_of
+from corpora.runs.plan import Unit
 from corpora.runs.record_errors import read_rows
+from corpora.runs.work_directory import WorkDirectory
 from corpora.tokenization.learning import Rules, learn, limited, measure, subword_rows
 from corpora.tokenization.word_counts import CharacterCounts, WordCounter, WordTable, total_batches
 from pipelines.outcomes import Counts, Rows
 from pipelines.transforms.elements import PerUnit
-from pipelines.transforms.stages import StageShards
 
 
 class CountWords(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
@@ -68,42 +68,15 @@ class SumWords(PerUnit[Rows, Rows]):
         yield from Rows.each("totals", total_batches(self._totals))
 
 
-@dataclass(frozen=True, slots=True)
-class LearnedSubwords:
-    """A vocabulary of subwords, and the counts and rules that it was learned from."""
+def learn_subwords(_: Unit, *, work: WorkDirectory, rules: Rules) -> Iterator[Rows | Counts]:
+    """Learn a vocabulary from the counts of all words, and count its subwords in them.
 
-    subwords: Sequence[str]
-    """The subwords, in the order of their ids."""
-    words: WordTable
-    characters: CharacterCounts
-    rules: Rules
-
-
-class LearnSubwords(PerUnit[StageShards, LearnedSubwords]):
-    """Learn a vocabulary from the counts of all words.
-
-    ``PCollection[InUnit[StageShards]]`` -> ``PCollection[InUnit[LearnedSubwords]]``; the shards are
-    those of ``totals``, which are read more than once.
+    The counts are the shards of ``totals``, which are read more than once.
     """
-
-    rules: Rules
-
-    def process(self, totals: StageShards) -> Iterator[LearnedSubwords]:
-        """Learn the vocabulary."""
-        words = WordTable(totals.paths)
-        rules = limited(self.rules, words)
-        characters = CharacterCounts.of(words)
-        yield LearnedSubwords(learn(words, characters, rules), words, characters, rules)
-
-
-class CountSubwords(PerUnit[LearnedSubwords, Rows | Counts]):
-    """Cut all counted words into the subwords of a vocabulary, and count the subwords.
-
-    ``PCollection[InUnit[LearnedSubwords]]`` -> ``PCollection[InUnit[Rows | Counts]]``
-    """
-
-    def process(self, of: LearnedSubwords) -> Iterator[Rows | Counts]:
-        """Count the subwords."""
-        counts, counters = measure(of.words, of.characters, of.subwords, rules=of.rules)
-        yield Rows("", subword_rows(of.subwords, counts))
-        yield Counts(counters)
+    words = WordTable(work.shards("totals"))
+    rules = limited(rules, words)
+    characters = CharacterCounts.of(words)
+    subwords = learn(words, characters, rules)
+    counts, counters = measure(words, characters, subwords, rules=rules)
+    yield Rows("", subword_rows(subwords, counts))
+    yield Counts(counters)

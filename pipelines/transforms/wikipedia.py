@@ -43,53 +43,41 @@ from corpora.wikipedia.sql_dumps import items_of_pages
 from corpora.wikipedia.unmatched import build_unmatched
 from corpora.wikipedia.variant_titles import with_variants
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
-from pipelines.transforms.elements import OfRun, PerUnit, ReadUnits
+from pipelines.transforms.elements import OfRun, PerUnit, read_units
 from pipelines.transforms.units import ListUnits
 
 ITEMS = "items"
 """The name of a table of the run."""
 
 
-class ReadDump(OfRun, ReadUnits[Page | Place | Rejected | Counts]):
-    """Read the pages of ranges of a dump; for an unchanged page, the place of its earlier row.
+def read_dump(
+    unit: Unit, *, work: WorkDirectory, settings: WikiSettings
+) -> Iterator[Page | Place | Rejected | Counts]:
+    """Read the pages of a range of a dump; for an unchanged page, the place of its earlier row."""
+    definitions = Definitions(work.tables / DEFINITIONS) if settings.expand_templates else None
+    earlier = None
+    if settings.earlier:  # opened for each unit, because a process may have threads
+        earlier = Earlier(**settings.earlier, kept=work.carried, definitions=definitions)
+    find = earlier.find if earlier else None
+    yield from read_pages_of(unit, max_page_bytes=settings.max_page_bytes, find=find)
+    if earlier and earlier.damaged:
+        yield Counts(reused={f"{DAMAGED}{name}": 1 for name in earlier.damaged})
 
-    ``PCollection[Unit]`` -> ``PCollection[InUnit[Page | Place | Rejected | Counts]]``
+
+def read_definitions(unit: Unit, *, settings: WikiSettings) -> Iterator[Rows]:
+    """Read templates in a range of a dump, if their definition is plain text with parameters.
+
+    Rows of ``definitions``.
     """
-
-    settings: WikiSettings
-
-    def read(self, unit: Unit) -> Iterator[Page | Place | Rejected | Counts]:
-        """Read a range."""
-        settings, work = self.settings, self.work
-        definitions = Definitions(work.tables / DEFINITIONS) if settings.expand_templates else None
-        earlier = None
-        if settings.earlier:  # opened for each unit, because a process may have threads
-            earlier = Earlier(**settings.earlier, kept=work.carried, definitions=definitions)
-        find = earlier.find if earlier else None
-        yield from read_pages_of(unit, max_page_bytes=settings.max_page_bytes, find=find)
-        if earlier and earlier.damaged:
-            yield Counts(reused={f"{DAMAGED}{name}": 1 for name in earlier.damaged})
-
-
-class ReadDefinitions(ReadUnits[Rows]):
-    """Read templates in ranges of a dump, if their definition is plain text with parameters.
-
-    ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows]]``: rows of ``definitions``.
-    """
-
-    settings: WikiSettings
-
-    def read(self, unit: Unit) -> Iterator[Rows]:
-        """Read a range."""
-        wiki = reader_of(self.settings, ()).wiki
-        pages = read_template_pages(unit, max_page_bytes=self.settings.max_page_bytes)
-        rows = [
-            (id_of(page, wiki), page.timestamp, page.revision, *definition)
-            for page in pages
-            if (definition := read_definition(page, wiki))
-        ]
-        columns = [*zip(*rows, strict=True)] or [()] * len(SCHEMAS["wiki_definitions"].columns)
-        yield Rows("definitions", batch_of("wiki_definitions", columns))
+    wiki = reader_of(settings, ()).wiki
+    pages = read_template_pages(unit, max_page_bytes=settings.max_page_bytes)
+    rows = [
+        (id_of(page, wiki), page.timestamp, page.revision, *definition)
+        for page in pages
+        if (definition := read_definition(page, wiki))
+    ]
+    columns = [*zip(*rows, strict=True)] or [()] * len(SCHEMAS["wiki_definitions"].columns)
+    yield Rows("definitions", batch_of("wiki_definitions", columns))
 
 
 def index_definitions(work: WorkDirectory) -> Iterator[Counts]:
@@ -257,30 +245,21 @@ def index_items(work: WorkDirectory, *, file: InputFile) -> Iterator[Counts]:
     yield Counts({"page_props.items": n})
 
 
-class AddItems(OfRun, PerUnit[Rows, Rows | Counts]):
+def add_items(
+    rows: Rows, *, work: WorkDirectory, has_items: bool, settings: WikiSettings
+) -> Iterator[Rows | Counts]:
     """Add the Wikidata items of pages to their metadata.
 
-    ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``
+    ``has_items``: whether ``index_items`` wrote a table; if not, items from an earlier run are
+    removed.
     """
-
-    has_items: bool
-    """Whether ``index_items`` wrote a table; if not, items from an earlier run are removed."""
-    settings: WikiSettings
-
-    def start(self) -> None:
-        """Open the table."""
-        self._items = PageItems(self.work.tables / ITEMS) if self.has_items else None
-        self._is_done = self.settings.is_html and not self.has_items
-
-    def process(self, rows: Rows) -> Iterator[Rows | Counts]:
-        """Look up the pages of a batch."""
-        if rows.dataset != "pages" or self._is_done:
-            yield rows
-            return
-        batch, n_found = with_items(rows.batch, self._items)
-        yield Rows("pages", batch)
-        if n_found:
-            yield Counts({"page_props.found": n_found})
+    if rows.dataset != "pages" or (settings.is_html and not has_items):
+        yield rows
+        return
+    batch, n_found = with_items(rows.batch, PageItems(work.tables / ITEMS) if has_items else None)
+    yield Rows("pages", batch)
+    if n_found:
+        yield Counts({"page_props.found": n_found})
 
 
 class TakeOver(OfRun, PerUnit[Rows, Rows]):
@@ -371,6 +350,7 @@ class ReadWikipedia(beam.PTransform):
         from pipelines.wikipedia_to_documents import Options, plan
 
         folder = Path(self.folder).absolute()
+        work = WorkDirectory(folder)
         folder.mkdir(parents=True, exist_ok=True)
         options = Options(input=(self.dump,), output=folder)
         planned = plan(options)
@@ -380,7 +360,7 @@ class ReadWikipedia(beam.PTransform):
         return (
             pbegin
             | "Ranges" >> ListUnits(units=stage.units, path=folder / "ranges.jsonl")
-            | ReadDump(settings=settings, folder=str(folder))
-            | ParsePages(settings=settings, folder=str(folder))
+            | read_units(read_dump, settings=settings, work=work)
+            | ParsePages(settings=settings, work=work)
             | ToDocuments()
         )

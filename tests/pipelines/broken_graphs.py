@@ -9,33 +9,25 @@ from contextlib import suppress
 import apache_beam as beam
 
 from corpora.errors import CorpusError
-from pipelines.transforms.elements import ReadUnits
+from pipelines.transforms.elements import read_units
 from tests.processes import PATIENCE_S
 
 
-class Raise(ReadUnits[int]):
-    """Raise an error in the middle of a unit, in a function named ``broken_read``."""
-
-    error: Exception
-
-    def read(self, _):
-        yield from broken_read(self.error)
-
-
-def broken_read(error):
+def broken_read(_, *, error):
     with suppress(OSError):  # no room
         os.write(2, b"a library of the worker complains\n")
     raise error
 
 
 def cannot_read(units, _, run):
-    return (
-        units | Raise(error=CorpusError("b.xml:7: what is wrong. What to do.")) | run.write_shards()
-    )
+    error = CorpusError("b.xml:7: what is wrong. What to do.")
+    return units | read_units(broken_read, error=error) | run.write_shards()
 
 
 def has_a_bug(units, _, run):
-    return units | Raise(error=ZeroDivisionError("in our code")) | run.write_shards()
+    return (
+        units | read_units(broken_read, error=ZeroDivisionError("in our code")) | run.write_shards()
+    )
 
 
 def note(unit, folder):

@@ -189,14 +189,13 @@ def test_a_file_that_changes_while_it_is_read_fails_its_unit(tmp_path, change):
     path = tmp_path / "a.txt"
     path.write_text("Ein Satz.", "utf-8")
 
-    class ReadSlowly(elements.ReadUnits[Filtered]):
-        def read(self, unit):
-            unit.inputs[0].check()
-            yield Filtered("a", "read")
-            path.write_text(change, "utf-8")
+    def read_slowly(unit):
+        unit.inputs[0].check()
+        yield Filtered("a", "read")
+        path.write_text(change, "utf-8")
 
     unit = Unit(0, (describe_file("a.txt", path),))
-    *_, last = elements._ReadUnits(ReadSlowly()).process(unit)
+    *_, last = elements._ReadUnits(read_slowly).process(unit)
 
     assert isinstance(last.value, elements.Failed)
     assert "has changed since the run began" in last.value.message
@@ -258,11 +257,10 @@ def test_the_garbage_collector_is_on_in_steps_of_others(tmp_path):
     path.write_text("Ein Satz.", "utf-8")
     inside = []
 
-    class Read(elements.ReadUnits[int]):
-        def read(self, unit):
-            for number in range(len(unit.inputs) + 1):
-                inside.append(gc.isenabled())
-                yield number
+    def read(unit):
+        for number in range(len(unit.inputs) + 1):
+            inside.append(gc.isenabled())
+            yield number
 
     class Double(elements.PerUnit[int, int]):
         def process(self, value):
@@ -275,7 +273,7 @@ def test_the_garbage_collector_is_on_in_steps_of_others(tmp_path):
 
     outside = [
         gc.isenabled()
-        for element in elements._ReadUnits(Read()).process(unit)
+        for element in elements._ReadUnits(read).process(unit)
         for _ in double.process(element)
     ]
 

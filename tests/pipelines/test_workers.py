@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,9 @@ from pipelines import documents_to_lexicon, tei_to_ner, text_to_documents
 from pipelines.engine import describe
 from pipelines.failures import explain
 from pipelines.in_memory import run_graph
-from pipelines.transforms.files import ReadFiles
-from pipelines.transforms.tei import ParseTei, ToSentences
+from pipelines.transforms.elements import InUnit
+from pipelines.transforms.files import read_files
+from pipelines.transforms.tei import cut_sentences, parse_tei
 from tests.pipelines.test_tei_to_ner import LETTERS, files_of
 
 NAME = "pipelines.tei_to_ner"
@@ -68,11 +70,10 @@ def test_second_attempt_in_the_middle_of_the_first_does_no_harm(tmp_path):
     with planned(tmp_path / "out") as (build, run):
         [unit] = build.pending()
         edition = run.auxiliary["edition"]
-        files = ReadFiles(max_bytes=1_000_000).read(unit)
-        parsed = [p for file in files for p in ParseTei(edition=edition).read(file)]
-        sentences = ToSentences(ratios={})
-        sentences.unit = unit
-        written = [w for file in parsed for w in sentences.read(file)]
+        files = read_files(unit, max_bytes=1_000_000)
+        parse = partial(parse_tei, edition=edition, learned={}, included={}, repeated={})
+        parsed = [p for file in files for p in parse(file)]
+        written = [w for file in parsed for w in cut_sentences(InUnit(unit, file), ratios={})]
         first = run.write_shards().begin(unit)
         for outcome in written[:3]:
             first.add(outcome)

@@ -22,7 +22,7 @@ def test_a_unit_reads_the_index_of_the_forms_and_none_of_their_shards(tmp_path):
     index_forms(WorkDirectory(tmp_path))
     shutil.rmtree(shards)
     row = document_to_row(Document(id="a", group="g", source="s", text="Jena, Jena, Ulm"))
-    step = FindForms(folder=str(tmp_path), origins=("link",))
+    step = FindForms(work=WorkDirectory(tmp_path), origins=("link",))
 
     step.start()
     counts = list(step.process(pa.RecordBatch.from_pylist([row], SCHEMAS["documents"].columns)))
