@@ -6,9 +6,10 @@
 Master, workers with their Python processes, and Beam's job service are processes on loopback
 (``benchmarks/clusters.py``). TEI, the small wiki COPIES times over, its vocabulary, a lexicon and
 news must give the same bytes as local runs, and the pipeline of docs/pipelines.md the same
-documents. Wikipedia is then done again from a bucket into a bucket, and again while a worker of the
-engine is killed. ``--smoke`` runs TEI, Wikipedia, news with its duplicates, and the pipeline of the
-docs on two workers. Only the jar of the engine is left afterwards.
+documents. Wikipedia is then done again from a bucket into a bucket, and Wikipedia and news again
+while a worker of the engine is killed. ``--smoke`` runs TEI, Wikipedia, news with its duplicates,
+again with a worker killed, and the pipeline of the docs on two workers. Only the jar of the engine
+is left afterwards.
 """
 
 import argparse
@@ -46,12 +47,18 @@ from tests.bucket_server import SECRETS, built
 
 DATA = ROOT / "tests" / "data"
 SAMPLE = DATA / "wikipedia" / "kleinwiki-20261101-pages-articles.xml"
+SMALL_UNITS = {
+    "wikipedia_to_documents": "p.RANGE_BYTES = (100_000, 100_000); ",
+    "news_to_documents": "import corpora.runs.plan as q; q.UNIT_FILES = 1; ",
+}
+READERS = {"wikipedia": "extract", "news": "read"}
+"""The stage in which a worker is killed."""
 
 
 def launch(command: Sequence[str], *, temporary: Path) -> subprocess.Popen[str]:
-    """Start the launcher of a pipeline; units of Wikipedia are small, so that there are many."""
+    """Start the launcher of a pipeline; units are small, so that there are many."""
     module, *options = command
-    small = "p.RANGE_BYTES = (100_000, 100_000); " if module == "wikipedia_to_documents" else ""
+    small = SMALL_UNITS.get(module, "")
     program = f"import sys; import pipelines.{module} as p; {small}sys.exit(p.main(sys.argv[1:]))"
     return python("-c", program, *options, temporary=temporary)
 
@@ -241,26 +248,30 @@ class Runs:
         inside = self.cluster.engine.seconds()
         print(f"s3://, no file system in common: the same bytes; {inside:.1f} s, {seconds:.1f} s")
 
-    def kill(self, command: Sequence[str]) -> None:
+    def kill(self, name: str, command: Sequence[str]) -> None:
         """Kill a worker in the middle; where the job fails, run the same again with another."""
-        output = self.work / "killed"
+        output = self.work / f"{name}-killed"
+        done = partial(receipts, output, READERS[name])
         process = self._submit(command, output)
-        wait_for(lambda: len(receipts(output)) >= 3 or process.poll() is not None, "units are done")
-        n_done, n_units = len(receipts(output)), len(receipts(self.work / "local" / "wikipedia"))
+        wait_for(lambda: len(done()) >= 3 or process.poll() is not None, "units are done")
+        n_done, n_units = len(done()), len(receipts(self.work / "local" / name, READERS[name]))
         if process.poll() is not None or n_done >= n_units:
             raise SystemExit(f"too late for a kill, after {n_done} units\n{ended(process)[1]}")
         self.cluster.kill_worker()
         status, said = ended(process)
         if not status:
-            self._compare("wikipedia, killed", output, (status, said))
-            print(f"killed after {n_done} of {n_units} units: the others did its units")
+            self._compare(f"{name}, killed", output, (status, said))
+            print(f"{name}, killed after {n_done} of {n_units} units: the others did its units")
+            self.cluster.add_worker()
             return
-        done = receipts(output)
-        print(f"killed after {len(done)} of {n_units} units: {said.splitlines()[-1][:200]}")
+        before = done()
+        print(
+            f"{name}, killed after {len(before)} of {n_units} units: {said.splitlines()[-1][:200]}"
+        )
         self.cluster.add_worker()
-        self._compare("wikipedia, run again", output, ended(self._submit(command, output)))
-        kept = sum(receipts(output).get(name) == time_ for name, time_ in done.items())
-        print(f"run again: the same bytes; {kept} of {len(done)} units were kept")
+        self._compare(f"{name}, run again", output, ended(self._submit(command, output)))
+        kept = sum(done().get(unit) == time_ for unit, time_ in before.items())
+        print(f"run again: the same bytes; {kept} of {len(before)} units were kept")
 
 
 def plain_files_of(output: Path) -> dict[str, bytes]:
@@ -277,9 +288,9 @@ def plain_files_of(output: Path) -> dict[str, bytes]:
     return named
 
 
-def receipts(output: Path) -> dict[str, int]:
-    """Return when each receipt of a unit of Wikipedia was written, in nanoseconds."""
-    paths = output.glob(".build/*/receipts/extract/0*.json")
+def receipts(output: Path, stage: str) -> dict[str, int]:
+    """Return when each receipt of a unit of a stage was written, in nanoseconds."""
+    paths = output.glob(f".build/*/receipts/{stage}/0*.json")
     return {path.name: path.stat().st_mtime_ns for path in paths}
 
 
@@ -313,6 +324,7 @@ def smoke(runs: Runs, todo: dict[str, list[str]]) -> None:
     begin_table(runs, n_workers=2)
     for name in ("tei", "wikipedia", "news"):
         runs.run(name, todo[name])
+    runs.kill("news", todo["news"])
     runs.run_as_a_stranger()
 
 
@@ -329,7 +341,8 @@ def measure(runs: Runs, todo: dict[str, list[str]]) -> None:
         runs.run(name, command)
     runs.run_as_a_stranger()
     runs.run_on_bucket()
-    runs.kill(todo["wikipedia"])
+    for name in READERS:
+        runs.kill(name, todo[name])
 
 
 def begin_table(runs: Runs, *, n_workers: int) -> None:

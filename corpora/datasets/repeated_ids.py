@@ -4,10 +4,10 @@ Ids are hashed, the hashes sorted, and ids compared only where two hashes are eq
 or, in some datasets, integers.
 """
 
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, combinations
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
@@ -21,13 +21,15 @@ from corpora.hashing.strings import long_hashes
 
 Hashes = npt.NDArray[np.uint64]
 _DOCUMENTS = SCHEMAS["documents"]
+HELD = 1 << 25
+"""The number of hashes above which they are compared in parts."""
 _ROWS = 1 << 14  # rows hashed at once; most batches hold a few dozen documents
 
 
 def find_repeated(shards: Sequence[Path], schema: Schema) -> tuple[str | int, Path] | None:
     """Find the first id that an earlier row has, and the shard where it stands again.
 
-    Keeps 9 bytes a row: its hash, and whether it is equal to the next.
+    Keeps hashes of ``HELD`` rows at most, on disk those of all.
     """
     suspects = equal_among(hashes_of_ids(shards, schema))
     seen: set[str | int] = set()
@@ -54,8 +56,8 @@ class Shared(NamedTuple):
 def find_shared(datasets: Sequence[Sequence[Path]]) -> Shared | None:
     """Find the first two datasets, given by their shards, that hold the same documents.
 
-    Documents are the same if their ids and their groups are. Reads no text. Keeps 9 bytes a
-    document, and the ids that stand more than once.
+    Documents are the same if their ids and their groups are. Reads no text. Keeps the ids that
+    stand more than once.
     """
     suspects = equal_among(hashes_of_ids(chain.from_iterable(datasets), _DOCUMENTS))
     if not len(suspects):
@@ -80,12 +82,16 @@ def _suspect_keys(shards: Sequence[Path], suspects: Hashes) -> pa.ChunkedArray:
     return pa.chunked_array(found, pa.string())
 
 
-def hashes_of_ids(shards: Iterable[Path], schema: Schema) -> Hashes:
+def hashes_of_ids(shards: Iterable[Path], schema: Schema) -> Iterator[Hashes]:
     """Hash the id of each row of some shards, in order."""
-    found = array("Q")  # it grows where it lies: a list of arrays would be copied in the end
     for ids in _put_together(ids for path in shards for ids in _ids(path, schema)):
-        found.frombytes(long_hashes(ids).tobytes())
-    return np.frombuffer(found, np.uint64)
+        yield long_hashes(ids)
+
+
+def are_among(path: Path, schema: Schema, suspects: Hashes) -> npt.NDArray[np.bool_]:
+    """Tell for each row of a shard whether its id has one of some hashes."""
+    parts = (np.isin(some, suspects) for some in hashes_of_ids([path], schema))
+    return np.concatenate([np.empty(0, np.bool_), *parts])
 
 
 def _put_together(batches: Iterable[pa.Array]) -> Iterator[pa.Array]:
@@ -102,8 +108,32 @@ def _put_together(batches: Iterable[pa.Array]) -> Iterator[pa.Array]:
         yield pa.concat_arrays(held)
 
 
-def equal_among(hashes: Hashes) -> Hashes:
-    """Sort hashes in place; return the hashes that occur more than once, each once."""
+def equal_among(hashes: Iterable[Hashes]) -> Hashes:
+    """Return the hashes that occur more than once, sorted; above ``HELD``, most are on disk."""
+    held, n_held = [np.empty(0, np.uint64)], 0
+    with TemporaryDirectory() as folder:
+        for some in hashes:
+            held.append(some)
+            n_held += len(some)
+            if n_held >= HELD:
+                _put_aside(held, Path(folder))
+                held, n_held = held[:1], 0
+        if not (files := sorted(Path(folder).iterdir())):
+            return _repeated(np.concatenate(held))
+        _put_aside(held, Path(folder))
+        return np.concatenate([_repeated(np.fromfile(file, np.uint64)) for file in files])
+
+
+def _put_aside(hashes: Sequence[Hashes], folder: Path) -> None:
+    """Add hashes to 256 files, by their first byte."""
+    ordered = np.sort(np.concatenate(hashes))
+    edges = np.searchsorted(ordered, np.arange(1, 256, dtype=np.uint64) << np.uint64(56))
+    for number, some in enumerate(np.split(ordered, edges)):
+        with (folder / f"{number:03}").open("ab") as file:
+            some.tofile(file)
+
+
+def _repeated(hashes: Hashes) -> Hashes:
     hashes.sort()
     return np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
 

@@ -359,7 +359,7 @@ class Build:
         return [shards[dataset] for shards in self._totals.shards]
 
     def check_ids(self) -> None:
-        """Raise ``CorpusError`` where two shards hold the same id; keeps 9 bytes a row."""
+        """Raise ``CorpusError`` where two shards hold the same id."""
         from corpora.datasets.repeated_ids import find_repeated
 
         for dataset, schema in self.plan.datasets.items():

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.datasets.repeated_ids import equal_among, hashes_of_ids
+from corpora.datasets.repeated_ids import are_among, equal_among, hashes_of_ids
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
 from corpora.document import Rejected
@@ -21,15 +21,14 @@ def find_duplicates(work: WorkDirectory, dataset: str, *, remedy: str) -> Iterat
     """Note the documents whose id an earlier one has; yield a rejection for each of them.
 
     ``dataset`` is the name of an intermediate dataset, and of its schema. ``remedy`` ends the
-    message of the rejection. Keeps 8 bytes a document, and 8 more while the hashes are sorted.
+    message of the rejection.
     """
     paths = work.shards(dataset)
-    hashes = [hashes_of_ids([path], SCHEMAS[dataset]) for path in paths]
-    suspects = equal_among(np.concatenate([np.empty(0, np.uint64), *hashes]))
+    suspects = equal_among(hashes_of_ids(paths, SCHEMAS[dataset]))
     duplicates: dict[int, list[int]] = defaultdict(list)
     seen: set[str] = set()
-    for number, path in enumerate(paths):
-        rows = np.flatnonzero(np.isin(hashes[number], suspects)).tolist()
+    for number, path in enumerate(paths if len(suspects) else ()):
+        rows = np.flatnonzero(are_among(path, SCHEMAS[dataset], suspects)).tolist()
         names = list(_names(path, dataset)) if rows else []
         for row in rows:
             id, source = names[row]

@@ -121,7 +121,7 @@ def _verify_dataset(path: Path, *, rows: bool) -> str:
 
 
 def _check_ids(dataset: Dataset) -> None:
-    """Check that shards are readable and ids unique; keeps 9 bytes a row in memory."""
+    """Check that shards are readable and ids unique."""
     paths = [dataset.path / shard.name for shard in dataset.shards]
     for shard, path in zip(dataset.shards, paths, strict=True):
         n_rows = sum(map(len, read_batches(path, dataset.schema)))

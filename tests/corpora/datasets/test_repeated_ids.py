@@ -65,8 +65,9 @@ def test_collisions_change_nothing(shards):
 
 
 @pytest.mark.parametrize("rows", [1, 2, 5])
-def test_however_many_are_hashed_at_once_the_answer_is_the_same(rows, monkeypatch):
+def test_however_many_are_hashed_and_held_at_once_the_answer_is_the_same(rows, monkeypatch):
     monkeypatch.setattr(repeated_ids, "_ROWS", rows)
+    monkeypatch.setattr(repeated_ids, "HELD", 4 * rows)
     shards = [[f"a{number}", f"b{number}", f"c{number}"] for number in range(20)]
 
     check(shards)
