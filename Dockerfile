@@ -39,4 +39,6 @@ COPY --from=beam /opt/apache/beam /opt/apache/beam
 ENV HOME=/tmp
 USER 10001:10001
 WORKDIR /tmp
+# Python starts, there is room for files, and a service that ONOMA_SERVE_PORT names says that it is well.
+HEALTHCHECK --interval=30s --timeout=20s --start-period=60s CMD ["python", "-c", "import os, tempfile, urllib.request; tempfile.TemporaryFile().write(bytes(4096)); p = os.environ.get('ONOMA_SERVE_PORT'); p and urllib.request.urlopen(f'http://127.0.0.1:{p}/health', timeout=10)"]
 ENTRYPOINT ["/opt/apache/beam/boot"]

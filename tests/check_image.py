@@ -152,6 +152,7 @@ def test_a_tagger_is_trained_and_served_until_it_is_stopped(models, data, tmp_pa
 
     with running(models, "python", *serve, "--port", 0, binds=data, log=log) as process:
         port = said(process, log, r"on http://0.0.0.0:(\d+)")[1]
+        run(models, "env", f"ONOMA_SERVE_PORT={port}", *models.health, binds=data)
         client = Client(f"http://127.0.0.1:{port}")
         assert client.health()["models"] == ["letters"]
         assert isinstance(client.tag("Ich fuhr nach Weimar."), list)

@@ -41,6 +41,7 @@ class Image:
     environment: Mapping[str, str] = field(default_factory=dict)
     folder: str = "/"
     entrypoint: tuple[str, ...] = ()
+    health: tuple[str, ...] = ()
     user: str = "0:0"
 
     def command(
@@ -118,6 +119,8 @@ def _step(
             return replace(image, user=rest)
         case "ENTRYPOINT":
             return replace(image, entrypoint=tuple(json.loads(rest)))
+        case "HEALTHCHECK":
+            return replace(image, health=tuple(json.loads(rest.partition("CMD ")[2])))
         case "COPY":
             _copy(image, _filled(rest, scope).split(), source, stages)
             return image
