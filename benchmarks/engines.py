@@ -8,8 +8,8 @@ Master, workers with their Python processes, and Beam's job service are processe
 news must give the same bytes as local runs, and the pipeline of docs/pipelines.md the same
 documents. Wikipedia is then done again from a bucket into a bucket, and Wikipedia and news again
 while a worker of the engine is killed. ``--smoke`` runs TEI, Wikipedia, news with its duplicates,
-again with a worker killed, and the pipeline of the docs on two workers. Only the jar of the engine
-is left afterwards.
+again with a worker killed, and the pipeline of the docs on two workers; ``--model`` compares
+``cluster_model`` with one, two and four workers. Only the jar of the engine is left afterwards.
 """
 
 import argparse
@@ -21,11 +21,12 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
 
+from benchmarks import cluster_model
 from benchmarks.clusters import (
     LOOPBACK,
     MODULES,
@@ -146,12 +147,14 @@ class Runs:
     work: Path
     """The folder for inputs and outputs; those of runs without a cluster are in ``local/NAME``."""
 
-    def run_here(self, name: str, command: Sequence[str]) -> None:
-        """Run a pipeline without the cluster."""
+    def run_here(self, name: str, command: Sequence[str]) -> float:
+        """Run a pipeline without the cluster; return the seconds that it took."""
+        begin = time.monotonic()
         output = ("--output", str(self.work / "local" / name))
         status, said = ended(launch((*command, *output), temporary=self._temporary))
         if status:
             raise SystemExit(f"{name}, without a cluster: {said}")
+        return time.monotonic() - begin
 
     @property
     def _temporary(self) -> Path:
@@ -164,8 +167,8 @@ class Runs:
     def _options(self) -> tuple[str, ...]:
         return (*self.cluster.options, f"--parallelism={len(self.cluster.workers)}")
 
-    def run(self, name: str, command: Sequence[str]) -> None:
-        """Run a pipeline, compare, and print a row of the table."""
+    def run(self, name: str, command: Sequence[str]) -> float:
+        """Run a pipeline, compare, and print a row of the table; return the seconds in all."""
         n_workers = len(self.cluster.workers)
         output = self.work / f"{name}-{n_workers}"
         begin = time.monotonic()
@@ -182,6 +185,7 @@ class Runs:
         inside = self.cluster.engine.seconds()
         row = (name, n_workers, f"{inside:.1f}", f"{seconds:.1f}", most["java"], most["python"])
         print("| " + " | ".join(map(str, row)) + " |", flush=True)
+        return seconds
 
     def _compare(self, name: str, output: Path, result: tuple[int, str]) -> None:
         status, said = result
@@ -294,8 +298,8 @@ def receipts(output: Path, stage: str) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in paths}
 
 
-def check(name: str, folder: Path, *, copies: int, is_smoke: bool) -> None:
-    """Run all checks on a cluster of an engine; with ``is_smoke`` only the quick ones."""
+def check(name: str, folder: Path, *, copies: int, checks: str) -> None:
+    """Run checks on a cluster of an engine: all, ``smoke``, or those of the ``model``."""
     jar = package(name, folder)
     work = folder / name / "work"
     shutil.rmtree(work, ignore_errors=True)
@@ -310,11 +314,44 @@ def check(name: str, folder: Path, *, copies: int, is_smoke: bool) -> None:
     os.environ.update(environment)
     with running(name, jar, work / "cluster", environment=environment) as cluster:
         runs = Runs(cluster, work)
-        if is_smoke:
+        if checks == "model":
+            compare_with_model(runs, dump)
+        elif checks == "smoke":
             smoke(runs, todo)
         else:
             measure(runs, todo)
     shutil.rmtree(work)
+
+
+def compare_with_model(runs: Runs, dump: Path) -> None:
+    """Compare ``cluster_model`` with runs on one, two and four workers, as far as cores reach.
+
+    What a run costs here and on one worker before it reads is taken from the smallest dump.
+    """
+    dumps = {"small": SAMPLE, "large": dump}
+    commands = {
+        name: ["wikipedia_to_documents", "--input", str(file)] for name, file in dumps.items()
+    }
+    here = {name: runs.run_here(name, command) for name, command in commands.items()}
+    read = dump.stat().st_size - SAMPLE.stat().st_size
+    costs = replace(
+        cluster_model.measured(cluster_model.Costs()), xml=(here["large"] - here["small"]) / read
+    )
+    n_rows = open_dataset(runs.work / "local" / "large" / "documents").n_rows
+    steps = cluster_model.wikipedia(costs, xml=read, articles=n_rows, redirects=n_rows)
+    begin_table(runs, n_workers=1)
+    start = min(runs.run("small", commands["small"]) for _ in range(2))  # the first loads classes
+    lines = []
+    for n_workers in (1, 2, 4):
+        while len(runs.cluster.workers) < n_workers:
+            runs.cluster.add_worker()
+        n_cores = min(n_workers, len(os.sched_getaffinity(0)))
+        model = start + 3600 * sum(step.hours(n_cores) for step in steps)
+        seconds = runs.run("large", commands["large"])
+        lines.append(
+            f"{n_workers} workers: {seconds:.1f} s, model {model:.1f} ({seconds / model - 1:+.0%})"
+        )
+    print("\n".join(lines))
 
 
 def smoke(runs: Runs, todo: dict[str, list[str]]) -> None:
@@ -359,13 +396,27 @@ def main() -> None:
     parser.add_argument("engine", choices=MODULES)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--copies", type=int, default=60, help="of the small wiki")
-    parser.add_argument("--smoke", action="store_true", help="only what tells soonest")
+    parser.add_argument(
+        "--smoke",
+        dest="checks",
+        action="store_const",
+        const="smoke",
+        default="all",
+        help="only what tells soonest",
+    )
+    parser.add_argument(
+        "--model",
+        dest="checks",
+        action="store_const",
+        const="model",
+        help="compare cluster_model with one, two and four workers, on a quiet machine",
+    )
     arguments = parser.parse_args()
     missing = [tool for tool in ("java", "mvn", "setpriv") if shutil.which(tool) is None]
     if missing:
         raise SystemExit(f"{', '.join(missing)}: not found. Install a JDK 17, Maven, util-linux.")
     folder = arguments.folder.resolve()
-    check(arguments.engine, folder, copies=arguments.copies, is_smoke=arguments.smoke)
+    check(arguments.engine, folder, copies=arguments.copies, checks=arguments.checks)
 
 
 if __name__ == "__main__":
