@@ -198,10 +198,10 @@ def _takes(function: Function) -> tuple[Kinds, bool]:
 
 def _read_or_reject(taken: Record | InUnit[Record], *, function: Function) -> Iterable[object]:
     record = taken.value if isinstance(taken, InUnit) else taken
-    made = read_record(
+    results = read_record(
         lambda: list(function(taken)), source=record.source, position=record.position
     )
-    return (made,) if isinstance(made, Rejected) else made
+    return (results,) if isinstance(results, Rejected) else results
 
 
 def merge(unit: Unit, *, functions: Sequence[Merge], work: WorkDirectory) -> Iterator[object]:  # noqa: ARG001 - it has no input
@@ -237,8 +237,8 @@ class _PerValue(StepFunction):
             yield element
             return
         try:
-            for made in _uncollected(self._function(element if self._has_unit else value)):
-                yield InUnit(unit, made)
+            for result in _uncollected(self._function(element if self._has_unit else value)):
+                yield InUnit(unit, result)
         except (CorpusError, OSError) as error:
             yield InUnit(unit, _failed(error, unit))
 
@@ -264,10 +264,10 @@ class _PerUnit(StepFunction, Generic[A, B]):
                 step.unit = unit
                 step.start()
                 self._begun[unit.number] = step
-            for made in _uncollected(
+            for result in _uncollected(
                 (step.finish() if is_end else step.process(cast("A", value))) or ()
             ):
-                yield InUnit(unit, made)
+                yield InUnit(unit, result)
         except (CorpusError, OSError) as error:
             yield InUnit(unit, _failed(error, unit))
         if is_end:

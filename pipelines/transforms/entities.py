@@ -63,12 +63,12 @@ def find_equivalents(
     """
     columns = _OF_PAGES if langlinks else _OF_ITEMS
     batches = chain.from_iterable(
-        read_batches(each.check(), "documents", columns=columns) for each in unit.inputs
+        read_batches(shard.check(), "documents", columns=columns) for shard in unit.inputs
     )
     if file:
         table = read_equivalents(file.check())
     elif langlinks:
-        paths = [each.check() for each in langlinks]
+        paths = [table_file.check() for table_file in langlinks]
         table = read_language_links(paths[unit.number], paths, batches)
     else:
         table = read_items(batches)

@@ -111,8 +111,8 @@ def divide_sentences(
     ``by``: what is never divided between splits; ``ratios``: the weight of each split; ``splits``:
     name of a file that is not divided to its split; a unit has only such files, or none.
     """
-    made = rows.value
+    divided = rows.value
     if rows.unit.inputs[0].name not in splits:
         column = "document_id" if by == "document" else "id"
-        made = Rows(made.dataset, with_splits(made.batch, by=column, ratios=ratios))
-    yield made
+        divided = Rows(divided.dataset, with_splits(divided.batch, by=column, ratios=ratios))
+    yield divided
