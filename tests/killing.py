@@ -109,7 +109,7 @@ def news(_: Path) -> Scenario:
 
 def vocabulary(folder: Path) -> Scenario:
     """Return a scenario of the entities of a small wiki, over those of a smaller one."""
-    from tests.pipelines.document_dataset import write_dataset
+    from tests.datasets import write_dataset
     from tests.pipelines.entity_vocab.made_vocabularies import ARTICLES
 
     in_a_child(lambda: bool(write_dataset(folder / "all", *ARTICLES)) - 1)
@@ -133,7 +133,7 @@ def lexicon(folder: Path) -> Scenario:
 
 def augment(folder: Path) -> Scenario:
     """Return a scenario of the articles of a small wiki, and a file of forms."""
-    from tests.pipelines.document_dataset import write_dataset
+    from tests.datasets import write_dataset
     from tests.pipelines.entity_vocab.made_vocabularies import ARTICLES
 
     in_a_child(lambda: bool(write_dataset(folder / "documents", *ARTICLES)) - 1)

@@ -10,8 +10,8 @@ import pytest
 from corpora.errors import FolderInUseError, UsageError
 from corpora.system.folders import output_folder
 from corpora.system.writing import appearing, remove_leftovers, temporary_path
+from tests.datasets import write_dataset
 from tests.modeling.link.samples import letters
-from tests.modeling.test_predict_documents import write_documents
 from tests.processes import PYTHONPATH
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -53,7 +53,7 @@ print(n_kills)
 @pytest.fixture(scope="module")
 def documents(tmp_path_factory):
     folder = tmp_path_factory.mktemp("letters") / "documents"
-    write_documents(folder, letters(12))
+    write_dataset(folder, letters(12))
     return folder
 
 

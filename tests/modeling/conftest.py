@@ -1,18 +1,17 @@
 """A small language to learn, as a dataset of examples."""
 
-import json
 import random
 
 import pytest
 import torch
 
-from corpora.datasets.rows import sentence_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
 from corpora.document import Sentence
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
 from modeling.models.pretraining import PretrainingModel
+from tests.datasets import write_dataset
 
 N_WORDS, N_ENTITIES = 40, 8
 SUBWORDS = [
@@ -67,19 +66,9 @@ def _row(number, rng, *, n_sentences=3, validation=0, mentions=True):
 def write_examples(folder, *, n=64, seed=1, tokenizer=None, entities=None, **settings):
     """Write ``n`` examples, an eighth of them for validation, with tokenizer and entities."""
     names = entities or [f"e{id}" for id in range(3 + N_ENTITIES)]
-    folder.mkdir(parents=True)
+    tokenizer = tokenizer or Tokenizer(wordpiece(SUBWORDS, cased=True), name="small")
     rng = random.Random(seed)
     rows = [_row(number, rng, **settings) for number in range(n)]
-    with ShardWriter(folder / "shard-00000.arrow", SCHEMAS["examples"]) as writer:
-        for row in rows:
-            writer.write(row)
-    of_train = [id for row in rows if row["split"] == "train" for id in row["entity_ids"]]
-    with ShardWriter(folder / "_entities.ipc", SCHEMAS["example_entities"]) as table:
-        for id, entity in enumerate(names):
-            row = {"id": id, "entity": entity, "count": 5, "mentions": of_train.count(id)}
-            table.write(row)
-    tokenizer = tokenizer or Tokenizer(wordpiece(SUBWORDS, cased=True), name="small")
-    tokenizer.save(folder)
     parameters = {
         "tokenizer_sha256": tokenizer.sha256,
         "tokenizer_size": tokenizer.size,
@@ -87,16 +76,14 @@ def write_examples(folder, *, n=64, seed=1, tokenizer=None, entities=None, **set
         "n_entities": len(names),
         "max_length": 64,
     }
-    shard = writer.shard
-    description = {
-        "schema": "examples",
-        "version": SCHEMAS["examples"].version,
-        "plan": {"fingerprint": f"small-{n}-{seed}", "inputs": [], "parameters": parameters},
-        "shards": [{name: getattr(shard, name) for name in ("name", "rows", "bytes", "sha256")}],
-        "accounting": {"read": n, "written": n, "filtered": {}, "rejected": {}},
-        "counters": {},
-    }
-    (folder / "dataset.json").write_text(json.dumps(description), encoding="utf-8")
+    plan = {"fingerprint": f"small-{n}-{seed}", "parameters": parameters}
+    write_dataset(folder, rows, schema="examples", plan=plan)
+    of_train = [id for row in rows if row["split"] == "train" for id in row["entity_ids"]]
+    with ShardWriter(folder / "_entities.ipc", SCHEMAS["example_entities"]) as table:
+        for id, entity in enumerate(names):
+            row = {"id": id, "entity": entity, "count": 5, "mentions": of_train.count(id)}
+            table.write(row)
+    tokenizer.save(folder)
     return folder
 
 
@@ -146,21 +133,7 @@ def tagged_sentence(number, rng, *, split):
 
 def write_ner(folder, sentences):
     """Write a ``ner`` dataset of these sentences."""
-    folder.mkdir(parents=True)
-    with ShardWriter(folder / "shard-00000.arrow", SCHEMAS["ner"]) as writer:
-        for sentence in sentences:
-            writer.write(sentence_to_row(sentence))
-    shard, n = writer.shard, len(sentences)
-    description = {
-        "schema": "ner",
-        "version": SCHEMAS["ner"].version,
-        "plan": {"fingerprint": "small", "inputs": [], "parameters": {}},
-        "shards": [{name: getattr(shard, name) for name in ("name", "rows", "bytes", "sha256")}],
-        "accounting": {"read": n, "written": n, "filtered": {}, "rejected": {}},
-        "counters": {},
-    }
-    (folder / "dataset.json").write_text(json.dumps(description), encoding="utf-8")
-    return folder
+    return write_dataset(folder, sentences, schema="ner", plan={"fingerprint": "small"})
 
 
 @pytest.fixture(scope="session")

@@ -6,32 +6,13 @@ from dataclasses import replace
 import pytest
 
 from corpora.datasets.document_batches import documents_of
-from corpora.datasets.rows import document_from_row, document_to_row
-from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.rows import document_from_row
 from corpora.datasets.shards import ShardWriter, open_dataset
 from corpora.document import Document, Mention, Span
 from corpora.store.inspection import main as shards
 from modeling.taggers.tagger import Tagger
+from tests.datasets import write_dataset
 from tests.modeling.test_predict import predict
-
-
-def write_documents(folder, documents):
-    folder.mkdir()
-    with ShardWriter(folder / "shard-00000.arrow", SCHEMAS["documents"]) as writer:
-        for document in documents:
-            writer.write(document_to_row(document))
-    shard = {name: getattr(writer.shard, name) for name in ("name", "rows", "bytes", "sha256")}
-    n = len(documents)
-    description = {
-        "schema": "documents",
-        "version": SCHEMAS["documents"].version,
-        "plan": {"fingerprint": "f", "inputs": [], "parameters": {}},
-        "shards": [shard],
-        "accounting": {"read": n, "written": n, "filtered": {}, "rejected": {}},
-        "counters": {},
-    }
-    (folder / "dataset.json").write_text(json.dumps(description))
-    return folder
 
 
 @pytest.fixture
@@ -48,7 +29,7 @@ def documents(tmp_path):
             Mention(21, 28, entity="w:Ida", origin="link"),
         ),
     )
-    return write_documents(tmp_path / "documents", [document])
+    return write_dataset(tmp_path / "documents", [document])
 
 
 def test_documents_get_predictions_beside_what_is_there(tagger_run, documents, tmp_path):
@@ -91,7 +72,7 @@ def test_other_labels_make_the_dataset_anew(tagger_run, documents, tmp_path):
 def test_documents_that_are_not_cut_into_sentences_are_counted(tagger_run, documents, tmp_path):
     [row] = open_dataset(documents, "documents").rows()
     bare = [replace(document_from_row(row), id=id, sentences=()) for id in ("a", "b")]
-    write_documents(tmp_path / "bare", bare)
+    write_dataset(tmp_path / "bare", bare)
 
     out = tmp_path / "out"
     assert predict(tagger_run, "--documents", tmp_path / "bare", "--output", out) == 0
@@ -101,7 +82,7 @@ def test_documents_that_are_not_cut_into_sentences_are_counted(tagger_run, docum
 
 
 def test_a_dataset_without_documents_gives_one(tagger_run, tmp_path):
-    write_documents(tmp_path / "none", [])
+    write_dataset(tmp_path / "none", [])
 
     out = tmp_path / "out"
     assert predict(tagger_run, "--documents", tmp_path / "none", "--output", out) == 0
@@ -112,7 +93,7 @@ def test_a_dataset_without_documents_gives_one(tagger_run, tmp_path):
 def test_documents_are_written_while_a_shard_is_read(tagger_run, tmp_path, monkeypatch):
     texts = [Document(id=f"{n}", group="g", source="s", text="Ulm") for n in range(3)]
     monkeypatch.setattr("corpora.datasets.shards.ROWS_PER_BATCH", 1)
-    write_documents(tmp_path / "documents", texts)
+    write_dataset(tmp_path / "documents", texts)
     seen = []
 
     def converted(batch):

@@ -7,8 +7,8 @@ import pytest
 import onoma
 from corpora.system.arguments import Summary
 from modeling.command import show
+from tests.datasets import write_dataset
 from tests.modeling.link.samples import letters
-from tests.modeling.test_predict_documents import write_documents
 
 TINY = ("training.max_steps=2", "training.evaluate_every=1", "encoder.width=16", "data.n_workers=0")
 
@@ -94,7 +94,7 @@ def test_a_worse_run_ends_with_status_3_and_its_numbers(
 
 
 def test_predict_counts_names_and_files(tagger_run, tmp_path, summary, capsys):
-    write_documents(tmp_path / "documents", letters(2))
+    write_dataset(tmp_path / "documents", letters(2))
     (tmp_path / "letter.txt").write_text("ich war in Ulm.")
     text = '<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><body><p>in Ulm</p></body></text></TEI>'
     (tmp_path / "letter.xml").write_text(text)
@@ -116,7 +116,7 @@ def test_predict_counts_names_and_files(tagger_run, tmp_path, summary, capsys):
 
 
 def test_link_prints_what_was_learned_scored_and_linked(tmp_path, summary):
-    write_documents(tmp_path / "letters", letters(40))
+    write_dataset(tmp_path / "letters", letters(40))
     linker, linked = tmp_path / "linker", tmp_path / "linked"
 
     found = summary("link", "train", tmp_path / "letters", "--max-wrong", 0.1, "--output", linker)

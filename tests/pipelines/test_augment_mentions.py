@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from corpora.datasets.rows import document_to_row
-from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter, open_dataset
+from corpora.datasets.shards import open_dataset
 from corpora.document import Document, Mention
-from corpora.system.writing import write_json
 from pipelines.augment_mentions import main
+from tests.datasets import write_dataset
 
 pytestmark = pytest.mark.usefixtures("without_runner")
 TEXTS = (
@@ -25,22 +24,6 @@ Universität Jena\tx:Uni\t0.4\t0.5
 glas\tx:Glas\t1\t0.01
 耶拿\tx:Jena\t1\t1
 """
-
-
-def write_dataset(folder, schema, *shards):
-    """Write a dataset of these rows, as a run would publish it."""
-    folder.mkdir(parents=True)
-    written = []
-    for number, rows in enumerate(shards):
-        with ShardWriter(folder / f"shard-{number:05}.arrow", SCHEMAS[schema]) as writer:
-            for row in rows:
-                writer.write(row)
-        written.append(
-            {name: getattr(writer.shard, name) for name in ("name", "rows", "bytes", "sha256")}
-        )
-    description = {"schema": schema, "version": 1, "shards": written, "plan": {}, "accounting": {}}
-    write_json(folder / "dataset.json", description)
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +49,7 @@ def inputs(tmp_path_factory):
                 )
             )
         )
-    write_dataset(folder / "documents", "documents", rows[:2], rows[2:])
+    write_dataset(folder / "documents", rows[:2], rows[2:])
     (folder / "forms.tsv").write_text(FORMS, encoding="utf-8")
     return folder
 
@@ -145,7 +128,7 @@ def test_a_vocabulary_is_a_dictionary(inputs, tmp_path):
         "aliases": [alias],
         "retired": False,
     }
-    vocab = write_dataset(tmp_path / "vocab", "entities", [row])
+    vocab = write_dataset(tmp_path / "vocab", [row], schema="entities")
 
     assert run(inputs, tmp_path / "out", forms=vocab) == 0
     assert added(tmp_path / "out")[0] == [("Jena", "x:Jena", 0.45)] * 2

@@ -8,7 +8,7 @@ import pytest
 from corpora.datasets.shards import open_dataset
 from corpora.document import Document
 from pipelines import augment_mentions, documents_to_lexicon
-from tests.pipelines.document_dataset import write_dataset
+from tests.datasets import write_dataset
 
 pytestmark = pytest.mark.usefixtures("without_runner")
 TEXTS = {

@@ -10,38 +10,22 @@ import pytest
 
 from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter, open_dataset, read_batches
+from corpora.datasets.shards import open_dataset, read_batches
 from corpora.document import Document, Mention, Span
 from corpora.entities.vocabulary import EntityVocab
 from corpora.examples import mentions
 from corpora.examples.mentions import LOSSES
 from corpora.hashing.sampling import ratio
 from corpora.store.inspection import verify
-from corpora.system.writing import write_json
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from pipelines.documents_to_examples import main
 from tests.corpora.entity_ids import id_of
+from tests.datasets import write_dataset
 from tests.pipelines.interrupting import broken_after
 
 pytestmark = pytest.mark.usefixtures("without_runner")
 ENTITIES = {"x:Jena": 7, "x:Schiller": 3, "x:Goethe": 1}
 TEXT = "Schiller traf Goethe. Goethes Jena! Im Mai"
-
-
-def write_dataset(folder, schema, *shards):
-    """Write a dataset of these rows, as a run would publish it."""
-    folder.mkdir(parents=True)
-    written = []
-    for number, rows in enumerate(shards):
-        with ShardWriter(folder / f"shard-{number:05}.arrow", SCHEMAS[schema]) as writer:
-            for row in rows:
-                writer.write(row)
-        written.append(
-            {name: getattr(writer.shard, name) for name in ("name", "rows", "bytes", "sha256")}
-        )
-    description = {"schema": schema, "version": 1, "shards": written, "plan": {}, "accounting": {}}
-    write_json(folder / "dataset.json", description)
-    return folder
 
 
 def document(id, text=TEXT, sentences=((0, 21), (22, 35), (36, 42))):
@@ -70,15 +54,15 @@ def inputs(tmp_path_factory):
     first = [document(f"x:{n}") for n in range(12)]
     second = [document(f"y:{n}", "Im Mai", ((0, 6),)) for n in range(3)]
     second.append(document("y:empty", "", ()))
-    write_dataset(folder / "documents", "documents", first, second)
+    write_dataset(folder / "documents", first, second)
     letters = sorted(set(TEXT) - {" "})
     subwords = [*SPECIALS, "Im", "Jena", "Mai", *letters, *(f"##{letter}" for letter in letters)]
     Tokenizer(wordpiece(subwords, cased=True), name="small").save(folder / "tok")
     rows = [("[PAD]", 0), ("[UNK]", 0), ("[MASK]", 0), *ENTITIES.items()]
     write_dataset(
         folder / "vocab",
-        "entities",
         [{"id": id, "entity": e, "count": n, "retired": False} for id, (e, n) in enumerate(rows)],
+        schema="entities",
     )
     return folder
 
@@ -244,7 +228,7 @@ def test_a_split_without_examples_ends_the_run(
     ids = sorted((f"z:{number}" for number in range(9)), key=partial(ratio, seed=1))
     rows = [document(id) for id in ids]
     rows[place] = document(ids[place], "Im Mai", ((0, 6),))
-    write_dataset(tmp_path / "in/documents", "documents", rows)
+    write_dataset(tmp_path / "in/documents", rows)
     options = ["--only-with-mentions", "--validation", validation]
 
     assert run(inputs, tmp_path / "out", *options, documents=tmp_path / "in") == 1
@@ -256,7 +240,7 @@ def test_a_split_without_examples_ends_the_run(
 
 
 def test_a_single_document_with_examples_is_trained_on(inputs, tmp_path):
-    write_dataset(tmp_path / "in/documents", "documents", [document("z:1")])
+    write_dataset(tmp_path / "in/documents", [document("z:1")])
 
     assert run(inputs, tmp_path / "out", documents=tmp_path / "in") == 0
 
@@ -266,7 +250,7 @@ def test_a_single_document_with_examples_is_trained_on(inputs, tmp_path):
 
 def test_no_examples_at_all_are_warned_of(inputs, tmp_path, caplog):
     rows = [document(f"z:{n}", "Im Mai", ((0, 6),)) for n in range(3)]
-    write_dataset(tmp_path / "in/documents", "documents", rows)
+    write_dataset(tmp_path / "in/documents", rows)
 
     assert run(inputs, tmp_path / "out", "--only-with-mentions", documents=tmp_path / "in") == 0
 
@@ -300,7 +284,7 @@ def test_documents_without_mentions_are_filtered_if_asked(inputs, tmp_path):
 
 def test_text_without_sentences_is_rejected(inputs, tmp_path, capsys):
     rows = [document(f"z:{n}") for n in range(20)] + [document("z:uncut", sentences=())]
-    write_dataset(tmp_path / "in/documents", "documents", rows)
+    write_dataset(tmp_path / "in/documents", rows)
 
     assert run(inputs, tmp_path / "out", documents=tmp_path / "in") == 0
 

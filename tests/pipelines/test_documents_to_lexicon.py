@@ -10,7 +10,7 @@ from corpora.datasets.shards import open_dataset
 from corpora.document import Document
 from corpora.lexicon import counting, ranking, tables
 from pipelines import documents_to_lexicon as pipeline
-from tests.pipelines.document_dataset import write_dataset
+from tests.datasets import write_dataset
 from tests.pipelines.made_lexicons import STORY, build, documents, rows_of
 from tests.pipelines.naive_lexicon import (
     by_scope,

@@ -23,7 +23,7 @@ from corpora.tokenization.tokenizers import SPECIALS, UNK, Tokenizer, wordpiece
 from corpora.tokenization.word_counts import CharacterCounts, WordCounter, WordTable, total_batches
 from pipelines import documents_to_tokenizer as pipeline
 from tests.corpora.small_bert import CHARACTERS
-from tests.pipelines.document_dataset import write_dataset
+from tests.datasets import write_dataset
 from tests.pipelines.graph_runs import do_jobs
 from tests.pipelines.test_tei_to_ner import files_of
 

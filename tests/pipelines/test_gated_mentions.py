@@ -9,7 +9,7 @@ from corpora.datasets.shards import open_dataset
 from corpora.document import Document, Mention
 from corpora.matching import place_gate
 from pipelines.augment_mentions import main
-from tests.pipelines.document_dataset import write_dataset
+from tests.datasets import write_dataset
 
 pytestmark = pytest.mark.usefixtures("without_runner")
 TOWNS = [

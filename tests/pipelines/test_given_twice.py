@@ -8,7 +8,7 @@ from corpora.document import Document, Mention, Span
 from corpora.system.buckets import Bucket
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from pipelines import augment_mentions, documents_to_tokenizer
-from tests.pipelines.document_dataset import write_dataset
+from tests.datasets import write_dataset
 from tests.pipelines.interrupting import broken_after
 from tests.pipelines.test_tei_to_ner import files_of
 

@@ -4,7 +4,7 @@ import pytest
 
 from corpora.store.inspection import main as shards
 from pipelines import documents_to_lexicon as pipeline
-from tests.pipelines.document_dataset import write_dataset
+from tests.datasets import write_dataset
 from tests.pipelines.made_lexicons import documents
 from tests.pipelines.test_tei_to_ner import files_of
 

@@ -7,7 +7,7 @@ import pytest
 
 from corpora.lexicon import ranking
 from pipelines import documents_to_lexicon, text_to_documents
-from tests.pipelines.document_dataset import write_dataset
+from tests.datasets import write_dataset
 from tests.pipelines.made_lexicons import STORY, build, documents, rows_of
 from tests.pipelines.naive_lexicon import character_segments
 

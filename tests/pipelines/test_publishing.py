@@ -1,6 +1,5 @@
 """What lies in an output folder after runs that failed, were killed, or were other runs."""
 
-import json
 import os
 import re
 import shutil
@@ -20,6 +19,7 @@ from corpora.runs.receipts import Accounting, Receipt, write_receipt
 from corpora.store.inspection import main as shards
 from corpora.system.files import sha256_of
 from pipelines.tei_to_ner import Options, plan
+from tests.datasets import write_dataset
 from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of, run
 
 pytestmark = pytest.mark.usefixtures("without_runner")
@@ -248,21 +248,9 @@ def test_verify_finds_what_is_wrong_in_a_description(output, capsys, pattern, re
 
 def dataset_with(folder, rows):
     """Write a dataset by hand, that no run would write."""
-    folder.mkdir()
-    with ShardWriter(folder / "shard-00000.arrow", SCHEMAS["documents"]) as writer:
-        for row in rows:
-            writer.write(row)
+    about = {"plan": {"fingerprint": fingerprint_of({})}, "accounting": {"read": 1, "written": 1}}
+    write_dataset(folder, rows, **about)
     (folder / "rejected.jsonl").touch()
-    shard = {name: getattr(writer.shard, name) for name in ("name", "rows", "bytes", "sha256")}
-    description = {
-        "schema": "documents",
-        "version": SCHEMAS["documents"].version,
-        "plan": {"fingerprint": fingerprint_of({})},
-        "shards": [shard],
-        "accounting": {"read": 1, "written": 1},
-        "counters": {},
-    }
-    (folder / "dataset.json").write_text(json.dumps(description))
     return folder
 
 

@@ -40,7 +40,7 @@ from pipelines import (
 from pipelines.transforms import tei as transforms
 from pipelines.transforms import text as text_transforms
 from tests.corpora.news.archive_samples import PAGE, plain, warc_record
-from tests.pipelines.document_dataset import write_dataset
+from tests.datasets import write_dataset
 
 pytestmark = pytest.mark.usefixtures("without_runner")
 

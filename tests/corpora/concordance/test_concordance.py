@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from dataclasses import asdict, replace
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from unicodedata import normalize
@@ -12,15 +12,12 @@ import pytest
 from corpora.concordance.__main__ import main
 from corpora.concordance.collect import collect
 from corpora.concordance.pages import PAGE_MENTIONS, initial, make_pages, sort_key
-from corpora.datasets.rows import document_to_row
-from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter
 from corpora.document import Document, Mention
 from corpora.registers.lines import read_with_lines
 from corpora.registers.linking import identify_text
 from corpora.registers.register import open_registers, write_register
-from corpora.system.writing import write_json
 from corpora.tei.edition import load_edition
+from tests.datasets import write_dataset
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 REGISTER = f"{DATA}/register/*.xml"
@@ -31,14 +28,13 @@ LETTERS = DATA / "letters"
 def run(tmp_path_factory):
     """Make the folder of a run: documents with the entries of the register, and these."""
     folder = tmp_path_factory.mktemp("run") / "letters"
-    (folder / "documents").mkdir(parents=True)
     edition, register = load_edition(LETTERS / "edition.toml"), open_registers([REGISTER])
-    with ShardWriter(folder / "documents/shard-00000.arrow", SCHEMAS["documents"]) as writer:
-        for path in sorted(LETTERS.glob("*.xml")):
-            for text in read_with_lines(path.read_bytes(), edition, name=path.name):
-                writer.write(document_to_row(identify_text(text, register).document))
-    about = {"schema": "documents", "version": 1, "plan": {}, "accounting": {}}
-    write_json(folder / "documents/dataset.json", about | {"shards": [asdict(writer.shard)]})
+    texts = [
+        text
+        for path in sorted(LETTERS.glob("*.xml"))
+        for text in read_with_lines(path.read_bytes(), edition, name=path.name)
+    ]
+    write_dataset(folder / "documents", [identify_text(t, register).document for t in texts])
     (folder / "register.jsonl").write_text("".join(write_register(register)), "utf-8")
     return folder
 

@@ -1,13 +1,8 @@
 """Datasets of documents and entities, and two versions of one compared."""
 
-from dataclasses import asdict
-
-from corpora.datasets.rows import document_to_row
-from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter
 from corpora.diff.__main__ import compare_all
 from corpora.document import Document, Mention
-from corpora.system.writing import write_json
+from tests.datasets import write_dataset
 
 
 def document(number, title=None, text="Ein Text.", *, links=1, **more):
@@ -26,29 +21,15 @@ def document(number, title=None, text="Ein Text.", *, links=1, **more):
 
 
 def write_rows(folder, schema, rows, *, n_shards=2, **account):
-    """Write a dataset of rows, dealt out to shards."""
-    folder.mkdir(parents=True)
-    shards = []
+    """Write a dataset of rows or documents, dealt out to shards."""
     size = -(-len(rows) // n_shards) or 1
-    for number in range(n_shards):
-        path = folder / f"shard-{number:05d}.arrow"
-        with ShardWriter(path, SCHEMAS[schema]) as writer:
-            for row in rows[number * size :][:size]:
-                writer.write(row)
-        shards.append(asdict(writer.shard))
-    accounting = {"read": len(rows), "written": len(rows), "filtered": {}, "rejected": {}} | account
-    about = {
-        "schema": schema,
-        "version": SCHEMAS[schema].version,
-        "plan": {"fingerprint": "f"},
-        "shards": shards,
-    }
-    write_json(folder / "dataset.json", about | {"accounting": accounting, "counters": {"x.y": 3}})
-    return folder
+    parts = [rows[number * size :][:size] for number in range(n_shards)]
+    about = {"counters": {"x.y": 3}, "accounting": account}
+    return write_dataset(folder, *parts, schema=schema, **about)
 
 
 def write_documents(folder, documents, **account):
-    return write_rows(folder, "documents", [document_to_row(d) for d in documents], **account)
+    return write_rows(folder, "documents", documents, **account)
 
 
 def entity(id, name, *, page=None, count=1, retired=False):

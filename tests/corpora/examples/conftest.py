@@ -2,12 +2,10 @@
 
 import pytest
 
-from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter
 from corpora.entities.vocabulary import EntityVocab
 from corpora.examples import mentions
-from corpora.system.writing import write_json
 from tests.corpora.examples.small_examples import ENTITIES
+from tests.datasets import write_dataset
 
 
 @pytest.fixture(scope="module")
@@ -20,13 +18,11 @@ def short_mentions():
 
 @pytest.fixture(scope="module")
 def vocab(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("vocab")
+    folder = tmp_path_factory.mktemp("vocab") / "vocab"
     rows = [(name, 0, False) for name in ("[PAD]", "[UNK]", "[MASK]")]
     rows += [(name, count, False) for name, count in ENTITIES.items()] + [("x:Gone", 5, True)]
-    with ShardWriter(folder / "shard-00000.arrow", SCHEMAS["entities"]) as writer:
-        for id, (entity, count, retired) in enumerate(rows):
-            writer.write({"id": id, "entity": entity, "count": count, "retired": retired})
-    shard = {name: getattr(writer.shard, name) for name in ("name", "rows", "bytes", "sha256")}
-    description = {"schema": "entities", "version": 1, "shards": [shard]}
-    write_json(folder / "dataset.json", {**description, "plan": {}, "accounting": {}})
-    return EntityVocab(folder)
+    named = [
+        {"id": id, "entity": entity, "count": count, "retired": retired}
+        for id, (entity, count, retired) in enumerate(rows)
+    ]
+    return EntityVocab(write_dataset(folder, named, schema="entities"))

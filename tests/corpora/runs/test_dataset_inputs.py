@@ -9,7 +9,7 @@ from corpora.runs.dataset_inputs import check_hashes, find_shards
 from corpora.runs.work_directory import fetch
 from corpora.system.buckets import Bucket
 from tests.corpora.diff.two_versions import document
-from tests.modeling.test_predict_documents import write_documents
+from tests.datasets import write_dataset
 
 
 @pytest.mark.usefixtures("bucket")
@@ -29,7 +29,7 @@ def test_a_pattern_without_a_dataset_is_an_error(pattern, message, tmp_path, mon
 
 
 def test_a_shard_with_other_bytes_than_its_dataset_says_is_an_error(tmp_path):
-    write_documents(tmp_path / "a", [document(1, text="Ulm")])
+    write_dataset(tmp_path / "a", [document(1, text="Ulm")])
     [shard] = find_shards([str(tmp_path / "a")], "documents", option="--input")
     path = tmp_path / "a" / "shard-00000.arrow"
     state = path.stat()

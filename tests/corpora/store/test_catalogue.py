@@ -5,19 +5,17 @@ import re
 import shutil
 import tomllib
 from ast import literal_eval
-from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter
 from corpora.store import catalogue
 from corpora.store.catalogue import main
 from corpora.store.inspection import verify
-from corpora.system.writing import write_json
 from tests.corpora.store.stored_runs import make
+from tests.datasets import write_dataset
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore:{text}")  # in mlcroissant
@@ -44,19 +42,11 @@ def folder(tmp_path_factory):
     """Make a dataset of each kind: two shards with three rows."""
     folder = tmp_path_factory.mktemp("kinds") / "all"
     for name in KINDS:
-        schema, shards = SCHEMAS[name], []
-        (folder / name).mkdir(parents=True)
-        for rows in ([1, 2], [3]):
-            path = folder / name / f"shard-{len(shards):05d}.arrow"
-            with ShardWriter(path, schema) as writer:
-                for number in rows:
-                    row = {f.name: value(f.type, number) for f in schema.columns}
-                    writer.write(row | ({"license": CC0, "lang": "da"} if "lang" in row else {}))
-            shards.append(asdict(writer.shard))
-        account = {"read": 3, "written": 3, "filtered": {}, "rejected": {}}
+        columns = SCHEMAS[name].columns
+        more = {"license": CC0, "lang": "da"} if "lang" in columns.names else {}
+        rows = [{f.name: value(f.type, n) for f in columns} | more for n in (1, 2, 3)]
         plan = {"fingerprint": "0" * 64}
-        about = {"schema": name, "version": schema.version, "plan": plan, "accounting": account}
-        write_json(folder / name / "dataset.json", about | {"shards": shards})
+        write_dataset(folder / name, rows[:2], rows[2:], schema=name, plan=plan)
     return folder
 
 

@@ -1,16 +1,14 @@
 """Small datasets of examples, whose rows are random but valid."""
 
-import json
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import (
     DataConfig,
@@ -23,6 +21,7 @@ from modeling.config import (
 from modeling.data.examples import Example
 from modeling.data.rng import Rng
 from modeling.data.texts import Part, SubwordIds, View
+from tests.datasets import write_dataset
 
 UNUSED = ("[unused0]", "[unused1]")
 N_SUBWORDS = 60
@@ -82,19 +81,9 @@ def as_example(row: dict) -> Example:
 def write(path: Path, rows: Iterable[dict], *, n_shards: int = 2) -> Path:
     """Write a dataset of examples."""
     rows = list(rows)
-    path.mkdir(parents=True)
-    shards = []
-    for number in range(n_shards):
-        name = f"shard-{number:05d}.arrow"
-        with ShardWriter(path / name, SCHEMAS["examples"]) as writer:
-            for row in rows[number * len(rows) // n_shards : (number + 1) * len(rows) // n_shards]:
-                writer.write(row)
-        shards.append(asdict(writer.shard))
-    description = {
-        "schema": "examples", "version": 1, "plan": {}, "shards": shards, "accounting": {}
-    }  # fmt: skip
-    (path / "dataset.json").write_text(json.dumps(description))
-    return path
+    borders = [number * len(rows) // n_shards for number in range(n_shards + 1)]
+    parts = [rows[start:end] for start, end in pairwise(borders)]
+    return write_dataset(path, *parts, schema="examples")
 
 
 def config(

@@ -18,9 +18,11 @@ from modeling.taggers.counts import strict_f1
 from modeling.taggers.entities import open_entities
 from modeling.taggers.folders import Base, find_tagger
 from modeling.taggers.tagger import Tagger
+from tests.datasets import write_dataset
 
 NAMES = ("Anna", "Otto", "Ida Berg", "Karl Neu mann", "Ulm", "Jena", "Bad Berg", "Neu stadt")
 KNOWN = ["[PAD]", "[UNK]", "[MASK]", "old:Jena", "old:gone", "old:Ida Berg"]
+LEXICON = {"schema": "lexicon", "plan": {"parameters": {"per": "group"}}}
 TABLE = "encoder.entity_embeddings.entities.weight"
 
 
@@ -86,41 +88,22 @@ def test_of_a_plain_base_all_entities_are_new(forms, bases):
     assert opened.n_rows == 11
 
 
-def dataset(folder, name, rows, **parameters):
-    """Write a dataset of one shard."""
-    folder.mkdir()
-    with ShardWriter(folder / "shard-00000.arrow", SCHEMAS[name]) as writer:
-        for row in rows:
-            writer.write(row)
-    shard = {n: getattr(writer.shard, n) for n in ("name", "rows", "bytes", "sha256")}
-    description = {
-        "schema": name, "version": SCHEMAS[name].version, "plan": {"parameters": parameters},
-        "shards": [shard], "accounting": {}, "counters": {},
-    }  # fmt: skip
-    (folder / "dataset.json").write_text(json.dumps(description), encoding="utf-8")
-    return folder
-
-
 def test_words_of_a_lexicon_and_aliases_of_a_vocabulary_are_forms(tmp_path, char_entity):
     numbers = dict.fromkeys(("mi", "left_entropy", "right_entropy", "score"), 1.0)
     words = [("Jena", "old", 1, []), ("Ulm", "old", 2, ["low"]), ("Anna", "old", None, ["known"])]
-    lexicon = dataset(
+    lexicon = write_dataset(
         tmp_path / "lexicon",
-        "lexicon",
         [
             {"id": n, "form": form, "group": group, "count": 9, "rank": rank, "flags": flags}
             | numbers
             for n, (form, group, rank, flags) in enumerate(words)
         ],
-        per="group",
+        **LEXICON,
     )
     alias = {"form": "Jena", "count": 3, "prior": 1.0, "link_probability": None}
     entity = {"title": None, "page_id": None, "count": 3, "counts": [], "retired": False}
-    vocab = dataset(
-        tmp_path / "vocab",
-        "entities",
-        [{"id": 0, "entity": "old:Jena", "aliases": [alias]} | entity],
-    )
+    named = {"id": 0, "entity": "old:Jena", "aliases": [alias]} | entity
+    vocab = write_dataset(tmp_path / "vocab", [named], schema="entities")
 
     for path in (lexicon, vocab):
         lookup = open_entities(str(path), Base.open(char_entity)).lookup
@@ -136,7 +119,7 @@ def test_of_a_form_with_several_entities_the_known_one_counts(tmp_path, bases, c
         | dict.fromkeys(("mi", "left_entropy", "right_entropy", "score"), 1.0)
         for n, row in enumerate(table.to_pylist())
     ]  # fmt: skip
-    path = dataset(tmp_path / "lexicon", "lexicon", rows, per="group")
+    path = write_dataset(tmp_path / "lexicon", rows, **LEXICON)
 
     found = {}
     for name, base in (("knows", char_entity), ("plain", bases / "plain")):
@@ -150,7 +133,7 @@ def test_of_a_form_with_several_entities_the_known_one_counts(tmp_path, bases, c
 def test_a_lexicon_has_the_entities_that_the_base_knows_of_groups_or_of_all(tmp_path, bases):
     numbers = dict.fromkeys(("mi", "left_entropy", "right_entropy", "score"), 1.0)
     row = {"id": 0, "form": "Jena", "group": "old", "count": 9, "rank": 1, "flags": []}
-    path = dataset(tmp_path / "lexicon", "lexicon", [row | numbers], per="group")
+    path = write_dataset(tmp_path / "lexicon", [row | numbers], **LEXICON)
     tokenizer = Tokenizer.open(bases / "plain")
     settings = {"attention": "char_entity", "entities": "subwords", "n_entities": 4}
     names = ["[PAD]", "[UNK]", "[MASK]", "lexicon:Jena"]

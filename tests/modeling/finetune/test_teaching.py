@@ -17,8 +17,8 @@ from modeling.models.tagging import TaggingModel
 from modeling.taggers.counts import strict_f1
 from modeling.taggers.folders import find_tagger, read_manifest
 from modeling.taggers.tagger import Tagger
+from tests.datasets import write_dataset
 from tests.modeling.conftest import tagged_sentence
-from tests.modeling.test_predict_documents import write_documents
 
 
 def document(number, rng):
@@ -38,7 +38,7 @@ def letters(tmp_path_factory):
     """Write a hundred sentences without tags."""
     rng = random.Random(11)
     documents = [document(number, rng) for number in range(25)]
-    return write_documents(tmp_path_factory.mktemp("text") / "documents", documents)
+    return write_dataset(tmp_path_factory.mktemp("text") / "documents", documents)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def f1(run, ner):
 
 
 def test_documents_that_two_datasets_hold_are_an_error(tmp_path, letters, tagger_run):
-    again = write_documents(tmp_path / "documents", [document(3, random.Random(1))])
+    again = write_dataset(tmp_path / "documents", [document(3, random.Random(1))])
 
     with pytest.raises(UsageError, match=r"--documents .*: a document is in both \('letter3'\)"):
         Teacher.open(tagger_run, [letters, again])

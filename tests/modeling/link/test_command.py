@@ -13,8 +13,8 @@ from corpora.datasets.shards import ShardWriter, open_dataset
 from corpora.document import Mention, Sentence
 from modeling.link.__main__ import main
 from modeling.predict.__main__ import main as predict
+from tests.datasets import write_dataset
 from tests.modeling.link.samples import FRANZ, PAUL, letter, letters
-from tests.modeling.test_predict_documents import write_documents
 
 REGISTER = """<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><body><listPerson>
 <person xml:id="P.3"><persName>Klee, Paul</persName></person>
@@ -23,7 +23,7 @@ REGISTER = """<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><body><listPerson>
 
 
 def write_sentences(folder, sentences):
-    write_documents(folder, [])
+    write_dataset(folder, [])
     with ShardWriter(folder / "shard.arrow", SCHEMAS["ner"]) as writer:
         for sentence in sentences:
             writer.write(sentence_to_row(sentence))
@@ -39,7 +39,7 @@ def write_sentences(folder, sentences):
 def made(tmp_path_factory):
     """Train a linker; returns the folder that it and its letters lie in."""
     folder = tmp_path_factory.mktemp("link")
-    write_documents(folder / "letters", letters(40))
+    write_dataset(folder / "letters", letters(40))
     (folder / "persons.xml").write_text(REGISTER, encoding="utf-8")
     learned = [str(folder / "letters"), "--register", str(folder / "persons.xml")]
     assert main(["train", *learned, "--max-wrong", "0.1", "--output", str(folder / "linker")]) == 0
@@ -86,7 +86,7 @@ def test_new_documents_are_linked_and_scored(made, tmp_path, capsys):
     new = letter(
         "new", "Marc und Anna Grossmann", ("Marc", None), ("Anna Grossmann", None), by="Herwarth"
     )
-    write_documents(tmp_path / "new", [new])
+    write_dataset(tmp_path / "new", [new])
 
     assert (
         main(
@@ -102,7 +102,7 @@ def test_new_documents_are_linked_and_scored(made, tmp_path, capsys):
     assert linked.mentions[0].entity == FRANZ
     assert "links: " in capsys.readouterr().out
     gold = letter("new", new.text, ("Marc", FRANZ), ("Anna Grossmann", "s:P.4"), by="Herwarth")
-    write_documents(tmp_path / "gold", [gold])
+    write_dataset(tmp_path / "gold", [gold])
     assert (
         main(["score", "--gold", str(tmp_path / "gold"), "--predicted", str(tmp_path / "linked")])
         == 0
@@ -179,7 +179,7 @@ def test_other_documents_are_linked_by_what_these_teach_and_nil_is_an_answer(mad
     seen = letter("new", "Klee sah Marc und Otto.", ("Klee", PAUL), ("Marc", FRANZ), ("Otto", None))
     unseen = Mention(18, 22, label="date")  # "Otto", of a class that is not linked
     other = replace(letter("other", seen.text), mentions=(unseen,))
-    write_documents(tmp_path / "new", [seen, other])
+    write_dataset(tmp_path / "new", [seen, other])
     arguments = [str(made / "letters"), "--test", str(tmp_path / "new"), "--nil"]
 
     assert main(["evaluate", *arguments, "--output", str(tmp_path)]) == 0
@@ -194,7 +194,7 @@ def test_other_documents_are_linked_by_what_these_teach_and_nil_is_an_answer(mad
 def test_names_of_other_documents_count_though_nothing_teaches_their_class(made, tmp_path):
     seen = letter("new", "Klee sah Jena.", ("Klee", PAUL))
     place = Mention(9, 13, label="place", entity="s:jena")
-    write_documents(tmp_path / "new", [replace(seen, mentions=(*seen.mentions, place))])
+    write_dataset(tmp_path / "new", [replace(seen, mentions=(*seen.mentions, place))])
     arguments = [str(made / "letters"), "--test", str(tmp_path / "new")]
 
     assert main(["evaluate", *arguments, "--output", str(tmp_path)]) == 0
@@ -204,8 +204,8 @@ def test_names_of_other_documents_count_though_nothing_teaches_their_class(made,
 
 
 def test_documents_that_two_datasets_hold_are_an_error(made, tmp_path, capsys):
-    write_documents(tmp_path / "few", letters(3))
-    write_documents(tmp_path / "new", [letter("x", "Marc kam.", ("Marc", FRANZ))])
+    write_dataset(tmp_path / "few", letters(3))
+    write_dataset(tmp_path / "new", [letter("x", "Marc kam.", ("Marc", FRANZ))])
     output = ["--output", str(tmp_path / "out")]
     both = [str(tmp_path / "few"), str(made / "letters")]
     said = f"{' '.join(both)}: 3 documents are in both ('0' …) and would count twice"
@@ -324,7 +324,7 @@ def test_files_without_any_reference_get_those_of_the_documents_that_the_linker_
     learned = [
         replace(one, mentions=tuple(map(with_reference, one.mentions))) for one in letters(40)
     ]
-    write_documents(tmp_path / "letters", learned)
+    write_dataset(tmp_path / "letters", learned)
     train = ["train", str(tmp_path / "letters"), "--max-wrong", "0.1"]
     assert main([*train, "--output", str(tmp_path / "linker")]) == 0
     (tmp_path / "s.toml").write_text('name = "s"\n[labels]\nperson = ["persName"]\n')

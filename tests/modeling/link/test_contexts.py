@@ -20,8 +20,8 @@ from modeling.link.linker import Linker, Training
 from modeling.link.records import Window, record_of
 from modeling.taggers.encoder import Encoder
 from modeling.taggers.folders import TAGGER_FILE, find_tagger
+from tests.datasets import write_dataset
 from tests.modeling.link.samples import letter
-from tests.modeling.test_predict_documents import write_documents
 
 POET, PAINTER = "s:poet", "s:painter"
 TEXTS = {POET: "ich war in Ulm , Otto Theo", PAINTER: "Anna und Otto bei Bad Berg ."}
@@ -264,9 +264,9 @@ def test_an_entry_is_described_by_its_forms_its_kind_and_what_the_register_says(
 
 
 def test_commands_take_an_encoder_and_links_follow_from_the_words_around(bases, tmp_path):
-    write_documents(tmp_path / "letters", documents(40))
+    write_dataset(tmp_path / "letters", documents(40))
     new = letter("new", TEXTS[PAINTER], ("Otto", None))
-    write_documents(tmp_path / "new", [new])
+    write_dataset(tmp_path / "new", [new])
     model = ("--encoder", str(bases / "plain"))
     learned = (str(tmp_path / "letters"), *model, "--max-wrong", "0.1")
 
@@ -284,7 +284,7 @@ def test_commands_take_an_encoder_and_links_follow_from_the_words_around(bases, 
 
 
 def test_descriptions_without_an_encoder_are_refused(tmp_path, capsys):
-    write_documents(tmp_path / "letters", documents(4))
+    write_dataset(tmp_path / "letters", documents(4))
     arguments = [str(tmp_path / "letters"), "--descriptions", "x", "--output", str(tmp_path / "o")]
 
     assert main(["train", *arguments]) == 2
@@ -293,7 +293,7 @@ def test_descriptions_without_an_encoder_are_refused(tmp_path, capsys):
 
 
 def test_an_encoder_with_impossible_settings_is_a_wrong_command(bases, tmp_path, capsys):
-    write_documents(tmp_path / "letters", documents(4))
+    write_dataset(tmp_path / "letters", documents(4))
     shutil.copytree(bases / "plain", tmp_path / "model")
     file = tmp_path / "model" / "config.json"
     settings = json.loads(file.read_text())

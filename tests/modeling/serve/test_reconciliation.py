@@ -6,10 +6,9 @@ import re
 import pytest
 from pydantic import ValidationError
 
-from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter
 from modeling.serve import reconciliation_messages as messages
 from modeling.serve.entries import Entries
+from tests.datasets import write_dataset
 
 REGISTER = """<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><body>
 <listPerson>
@@ -352,20 +351,7 @@ def write_vocabulary(folder):
             ]
         )
     ]
-    with ShardWriter(folder / "shard-00000.arrow", SCHEMAS["entities"]) as writer:
-        for row in rows:
-            writer.write(row)
-    names = ("name", "rows", "bytes", "sha256")
-    description = {
-        "schema": "entities",
-        "version": SCHEMAS["entities"].version,
-        "plan": {"fingerprint": "small", "inputs": [], "parameters": {}},
-        "shards": [{name: getattr(writer.shard, name) for name in names}],
-        "accounting": {"read": 4, "written": 4, "filtered": {}, "rejected": {}},
-        "counters": {},
-    }
-    (folder / "dataset.json").write_text(json.dumps(description))
-    return folder
+    return write_dataset(folder, rows, schema="entities", plan={"fingerprint": "small"})
 
 
 def test_a_vocabulary_serves_as_well(tmp_path):

@@ -11,8 +11,8 @@ from corpora.system.writing import write_text
 from modeling.evaluate.evaluation import evaluate
 from modeling.evaluate.report import write_report
 from modeling.workbench.still import write_page
+from tests.datasets import write_dataset
 from tests.modeling.evaluate.samples import LABELS, random_run
-from tests.modeling.test_predict_documents import write_documents
 from tests.modeling.workbench.conftest import ROOT
 
 AXE = "axe-core@4.10.3"
@@ -112,7 +112,7 @@ def test_axe_core_finds_nothing_where_a_dataset_is_read(axe, tmp_path, serve, br
         Document(id=f"d{n}", group="g", source="s", text=text, mentions=found)
         for n, (text, found) in enumerate(zip(texts, mentions, strict=True))
     ]
-    write_documents(tmp_path / "documents", documents)
+    write_dataset(tmp_path / "documents", documents)
     server = serve("--documents", tmp_path / "documents")
 
     for page in pages_of(browser, server.address):

@@ -15,7 +15,7 @@ from modeling.workbench.__main__ import Options
 from modeling.workbench.datasets import open_documents, open_evaluation
 from modeling.workbench.names import RefusedError
 from modeling.workbench.server import reading_application
-from tests.modeling.test_predict_documents import write_documents
+from tests.datasets import write_dataset
 
 TEXTS = ("Anna kam nach Ulm.", "Ulm liegt weit von Bad Berka, wie Anna sagt.", "Nichts.")
 
@@ -31,7 +31,7 @@ def reader(tmp_path):
         Document(id=f"d{n}", group="g", source="s", text=text, mentions=tuple(mentions))
         for n, (text, mentions) in enumerate(zip(TEXTS, found, strict=True))
     ]
-    write_documents(tmp_path / "documents", documents)
+    write_dataset(tmp_path / "documents", documents)
     return open_documents(tmp_path / "documents")
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.pipelines.document_dataset import write_dataset
+from tests.datasets import write_dataset
 from tests.pipelines.entity_vocab.made_vocabularies import ARTICLES, build
 
 

@@ -6,7 +6,7 @@ from corpora.entities.vocabulary import EntityVocab
 from corpora.store.inspection import main as shards
 from pipelines import documents_to_entity_vocab as pipeline
 from tests.corpora.entity_ids import id_of
-from tests.pipelines.document_dataset import write_dataset
+from tests.datasets import write_dataset
 from tests.pipelines.entity_vocab.made_vocabularies import ARTICLES, document
 from tests.pipelines.test_tei_to_ner import files_of
 

@@ -4,7 +4,7 @@ import pytest
 
 from corpora.datasets.shards import open_dataset
 from pipelines.documents_to_entity_vocab import main
-from tests.pipelines.document_dataset import write_dataset
+from tests.datasets import write_dataset
 from tests.pipelines.entity_vocab.made_vocabularies import (
     ARTICLES,
     aliases_of,

@@ -10,7 +10,7 @@ from corpora.datasets.shards import open_dataset
 from corpora.document import Paragraph, Span
 from corpora.entities.vocabulary import EntityVocab
 from corpora.system.files import sha256_of
-from tests.pipelines.document_dataset import write_dataset
+from tests.datasets import write_dataset
 from tests.pipelines.entity_vocab.made_vocabularies import (
     ARTICLES,
     build,

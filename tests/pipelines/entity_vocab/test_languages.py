@@ -10,7 +10,7 @@ from corpora.datasets.shards import open_dataset
 from corpora.entities.lookup import EntityLookup, pairs_of, write_lookup
 from corpora.entities.vocabulary import EntityVocab
 from pipelines import augment_mentions, documents_to_entity_vocab
-from tests.pipelines.document_dataset import write_dataset
+from tests.datasets import write_dataset
 from tests.pipelines.entity_vocab.made_vocabularies import (
     aliases_of,
     build,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from corpora.document import Document, Mention
 from corpora.entities.vocabulary import SPECIAL
 from pipelines import documents_to_entity_vocab as pipeline
-from tests.pipelines.document_dataset import write_dataset
+from tests.datasets import write_dataset
 from tests.pipelines.entity_vocab.made_vocabularies import build, rows_of
 from tests.pipelines.entity_vocab.naive_vocabulary import ORIGINS, count_naively, many_documents
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from corpora.datasets.shards import open_dataset
-from tests.pipelines.document_dataset import write_dataset
+from tests.datasets import write_dataset
 from tests.pipelines.entity_vocab.made_vocabularies import (
     ARTICLES,
     build,

@@ -1,0 +1,33 @@
+"""Datasets as a run publishes them, written by hand."""
+
+from dataclasses import asdict
+
+from corpora.datasets.rows import document_to_row, sentence_to_row
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter
+from corpora.document import Document, Sentence
+from corpora.system.writing import write_json
+
+
+def write_dataset(folder, *parts, schema="documents", plan=None, counters=None, accounting=None):
+    """Write a dataset; each part, of rows, documents or sentences, becomes a shard."""
+    folder.mkdir(parents=True)
+    shards = []
+    for number, records in enumerate(parts):
+        with ShardWriter(folder / f"shard-{number:05}.arrow", SCHEMAS[schema]) as writer:
+            for record in records:
+                writer.write(as_row(record))
+        shards.append(asdict(writer.shard))
+    n = sum(shard["rows"] for shard in shards)
+    account = {"read": n, "written": n, "filtered": {}, "rejected": {}} | (accounting or {})
+    plan = {"fingerprint": "f", "inputs": [], "parameters": {}} | (plan or {})
+    about = {"schema": schema, "version": SCHEMAS[schema].version, "plan": plan, "shards": shards}
+    about |= {"accounting": account, "counters": counters or {}}
+    write_json(folder / "dataset.json", about)
+    return folder
+
+
+def as_row(record):
+    if isinstance(record, Document):
+        return document_to_row(record)
+    return sentence_to_row(record) if isinstance(record, Sentence) else record
