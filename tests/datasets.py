@@ -20,7 +20,7 @@ def write_dataset(folder, *parts, schema="documents", plan=None, counters=None, 
         shards.append(asdict(writer.shard))
     n = sum(shard["rows"] for shard in shards)
     account = {"read": n, "written": n, "filtered": {}, "rejected": {}} | (accounting or {})
-    plan = {"fingerprint": "f", "inputs": [], "parameters": {}} | (plan or {})
+    plan = plan or {"fingerprint": "f", "inputs": [], "parameters": {}}
     about = {"schema": schema, "version": SCHEMAS[schema].version, "plan": plan, "shards": shards}
     about |= {"accounting": account, "counters": counters or {}}
     write_json(folder / "dataset.json", about)

@@ -76,7 +76,7 @@ def write_examples(folder, *, n=64, seed=1, tokenizer=None, entities=None, **set
         "n_entities": len(names),
         "max_length": 64,
     }
-    plan = {"fingerprint": f"small-{n}-{seed}", "parameters": parameters}
+    plan = {"fingerprint": f"small-{n}-{seed}", "inputs": [], "parameters": parameters}
     write_dataset(folder, rows, schema="examples", plan=plan)
     of_train = [id for row in rows if row["split"] == "train" for id in row["entity_ids"]]
     with ShardWriter(folder / "_entities.ipc", SCHEMAS["example_entities"]) as table:
@@ -133,7 +133,7 @@ def tagged_sentence(number, rng, *, split):
 
 def write_ner(folder, sentences):
     """Write a ``ner`` dataset of these sentences."""
-    return write_dataset(folder, sentences, schema="ner", plan={"fingerprint": "small"})
+    return write_dataset(folder, sentences, schema="ner")
 
 
 @pytest.fixture(scope="session")

@@ -351,7 +351,7 @@ def write_vocabulary(folder):
             ]
         )
     ]
-    return write_dataset(folder, rows, schema="entities", plan={"fingerprint": "small"})
+    return write_dataset(folder, rows, schema="entities")
 
 
 def test_a_vocabulary_serves_as_well(tmp_path):
