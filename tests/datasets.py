@@ -11,7 +11,7 @@ from corpora.system.writing import write_json
 
 def write_dataset(folder, *parts, schema="documents", plan=None, counters=None, accounting=None):
     """Write a dataset; each part, of rows, documents or sentences, becomes a shard."""
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     shards = []
     for number, records in enumerate(parts):
         with ShardWriter(folder / f"shard-{number:05}.arrow", SCHEMAS[schema]) as writer:
