@@ -70,7 +70,7 @@ def counted(texts, *, cased):
     return words
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(texts=st.lists(st.text(CHARACTERS, max_size=40), max_size=5), cased=st.booleans())
 def test_words_are_counted_as_the_library_cuts_them(texts, cased):
     counter = WordCounter(cased=cased)

@@ -13,7 +13,7 @@ from corpora.tokenization.tokenizers import Tokenizer
 from tests.corpora.examples.small_examples import batch_of, document, rules, tokenizer
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(
     st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), max_size=5),
     st.integers(1, 9),

@@ -52,7 +52,7 @@ def shard_of(path, rows, *, size=2):
     return table
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60)
 @given(
     st.data(),
     st.lists(st.text(LETTERS, max_size=6), max_size=10, unique=True),

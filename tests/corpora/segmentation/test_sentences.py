@@ -259,7 +259,7 @@ def test_a_dash_at_the_end_of_a_text_begins_no_sentence(text):
     assert found[-1].end == len(text.rstrip())
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(cases())
 def test_sentences_cover_the_paragraph_and_cut_no_name(case):
     lang, text, within, names = case
@@ -275,7 +275,7 @@ def test_sentences_cover_the_paragraph_and_cut_no_name(case):
         assert len(touched) <= 1
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(cases())
 def test_words_cover_the_sentence_and_respect_cuts(case):
     lang, text, within, names = case

@@ -165,7 +165,7 @@ def is_beyond_placing(data):
 
 
 MANY = settings(
-    max_examples=150,
+    max_examples=60,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 PROOF_FAILED = {

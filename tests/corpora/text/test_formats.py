@@ -51,7 +51,7 @@ def test_the_first_lines_tell_the_form(lines, expected):
     assert detect_format(lines) == expected
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     pieces=st.lists(st.sampled_from(PIECES), min_size=1),
     range_bytes=st.integers(1, 80),

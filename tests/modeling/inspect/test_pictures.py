@@ -20,7 +20,7 @@ def drawn(names):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("n", [1, 18, 60])
+@pytest.mark.parametrize("n", [1, 60])
 def test_all_labels_stand_in_the_picture_each_with_a_look_of_its_own(n):
     names = ["_hidden", "$^$", "x" * 300, *(f"LABEL_{place}" for place in range(57))][:n]
 

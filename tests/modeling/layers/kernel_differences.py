@@ -65,7 +65,7 @@ TINY_SHAPES = (
     Shape((1, 17, 0, 33), n_heads=2, width=16, window=2),
     Shape((18, 1), n_heads=1, width=24, clip=100),
 )
-TINY_PLAIN = Shape((50,), n_heads=2, width=16, clip=3)
+TINY_PLAIN = Shape((34,), n_heads=2, width=16, clip=3)
 
 
 @contextmanager
@@ -181,7 +181,7 @@ def main() -> None:
     os.environ["TRITON_INTERPRET"] = "1"  # before triton is loaded
     asked = {"device": "cpu", "tiling": TINY_TILING}
     for name, dtype in (("float32", torch.float32), ("float16", torch.float16)):
-        for shape in TINY_SHAPES:
+        for shape in TINY_SHAPES[: 3 if name == "float32" else 2]:
             report(name, differences(shape, dtype=dtype, **asked))
     beside = differences(TINY_PLAIN, dtype=torch.float16, other=by_torch, **asked)
     report("beside torch", beside)

@@ -35,7 +35,7 @@ def measured():
 def test_output_and_gradients_are_those_of_the_formula(measured, dtype, most):
     lines = [line["values"] for line in measured if line["part"] == dtype]
 
-    assert len(lines) == 3
+    assert len(lines) >= 2
     for values in lines:
         assert all(values[name][0] < most for name in kernel_differences.NAMES), values
 
