@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from corpora.document import Document
 from corpora.registers.entry import Entry, kind_of_label
 from corpora.registers.register import Register
-from corpora.reports import markdown_table
+from corpora.reports import folded, markdown_table
 from corpora.system.cells import one_line
 
 N_EXAMPLES = 10
@@ -151,4 +151,5 @@ def _list(title: str, items: list[str], file: str) -> list[str]:
     rest = f"; all in `{file}`" if file and len(items) > N_EXAMPLES else ""
     head = f"{title}: {len(items):,}{rest}." if file else f"{title}:"
     escaped = (" ".join(item.split()) for item in items[: N_EXAMPLES if file else None])
-    return [head, "", *(f"- {item}" for item in escaped), ""]
+    lines = [f"- {item}" for item in escaped]
+    return [head, "", *folded(lines, n_items=len(lines), what="lines"), ""]

@@ -24,6 +24,17 @@ def markdown_table(head: Row, rows: Iterable[Row], *, align: str = "") -> list[s
     return [f"| {' | '.join(map(_cell, row))} |" for row in (head, rules, *rows)]
 
 
+_LONG = 12
+"""The most lines of a list that readers see without unfolding it."""
+
+
+def folded(lines: Sequence[str], *, n_items: int, what: str) -> list[str]:
+    """Fold a long list of a Markdown page behind a line that says how long it is."""
+    if n_items <= _LONG:
+        return list(lines)
+    return ["<details>", f"<summary>{n_items:,} {what}</summary>", "", *lines, "", "</details>"]
+
+
 def _cell(value: object) -> str:
     return on_one_line(value).replace("|", r"\|")
 

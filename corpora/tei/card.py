@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from corpora.reports import markdown_table
+from corpora.reports import folded, markdown_table
 from corpora.segmentation.language_tags import primary_language
 from corpora.segmentation.sentences import table_name
 from corpora.tei.abbreviations import Learned
@@ -108,7 +108,8 @@ def sections_of(
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[object]], *, align: str) -> str:
-    return "\n".join(markdown_table(head, rows, align=align))
+    lines = markdown_table(head, rows, align=align)
+    return "\n".join(folded(lines, n_items=len(rows), what="lines"))
 
 
 def _languages(counters: Counts) -> list[str]:

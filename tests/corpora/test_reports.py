@@ -5,7 +5,7 @@ import pytest
 from corpora.concordance.collect import collect
 from corpora.concordance.pages import make_pages
 from corpora.document import Document, Mention
-from corpora.reports import counted, markdown_table
+from corpora.reports import counted, folded, markdown_table
 from corpora.reports.pages import Details, Heading, Items, Listing, Table, Text, to_html
 
 LONG = "x" * 300
@@ -22,6 +22,18 @@ LONG = "x" * 300
 )
 def test_a_count_has_its_noun_in_the_right_number(n, noun, shown):
     assert counted(n, noun) == shown
+
+
+def test_a_long_list_is_folded_and_a_short_one_is_not():
+    lines = [f"- {n}" for n in range(13)]
+
+    assert folded(lines[:12], n_items=12, what="names") == lines[:12]
+    assert folded(lines, n_items=13, what="names")[:4] == [
+        "<details>",
+        "<summary>13 names</summary>",
+        "",
+        "- 0",
+    ]
 
 
 def test_a_page_has_a_language_a_width_one_main_part_and_one_title():
