@@ -5,6 +5,7 @@
 # make tutorials  the commands of docs/tutorials and more pages as printed, and new projects; readme-test: the front page, too
 # make wheel   build/dist: sdist and wheel; make wheel-test installs it as a stranger would, with each extra alone
 # make image-test  the steps of the Dockerfile in clean roots, and what comes out: root, debootstrap and Go, no Docker
+# make clients OpenRefine, TEI Publisher, the test bench of the W3C group and Recogito Studio ask `onoma serve`
 # make sbom    build/sbom.json: the bill of materials; make test-oldest runs the tests with the oldest versions that are allowed
 # make lock    write down versions of all that make installs; UPGRADE=--upgrade takes the newest
 # make flink, make spark  pipelines on a cluster of this machine, compared with local runs (docs/scale.md)
@@ -20,7 +21,7 @@ LOCK := build/lock/bin
 COMMA := ,
 COMPILE := $(LOCK)/uv pip compile --universal --python-version 3.11 --fork-strategy fewest --no-annotate --no-header --quiet $(UPGRADE)
 
-.PHONY: help install install-dev demo airflow flink flink-smoke spark test docs wheel readme-test tutorials test-oldest sbom wheel-test image-test lint types check format lock clean
+.PHONY: help install install-dev demo airflow flink flink-smoke spark clients test docs wheel readme-test tutorials test-oldest sbom wheel-test image-test lint types check format lock clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -90,6 +91,9 @@ readme-test: install-dev
 
 tutorials: install-dev
 	$(BIN)/python -m pytest tests/check_readme.py -k 'not front'
+
+clients: install-dev
+	$(BIN)/python -m pytest -rs tests/modeling/serve/check_clients.py
 
 wheel-test image-test: install-dev
 	$(BIN)/python -m pytest tests/check_$(@:-test=).py
