@@ -73,6 +73,17 @@ def which_are_included(files: Mapping[str, Path]) -> set[str]:
     return names - {""}
 
 
+def masters_of(files: Mapping[str, Path]) -> Iterator[str]:
+    """Yield the names of the files that include others of these files."""
+    for name, path in files.items():
+        with suppress(XmlError, OSError):
+            data = path.read_bytes()
+            if _MARK in data:
+                parts = included_parts(parse_xml(data, name=name), name)
+                if any(part.file in files for part in parts):
+                    yield name
+
+
 def included_parts(root: Element, name: str, *, in_text: bool = False) -> Iterator[Part]:
     """Yield the files that a file includes and that may be read.
 

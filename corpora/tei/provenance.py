@@ -415,7 +415,7 @@ def _change(header: _Header, n_names: int, *, is_correction: bool) -> tuple[tupl
     done = "written or corrected" if is_correction else "written"
     said = f"{n_names:,} {what}{'s' * (n_names != 1)} {done} by Onoma"
     if by.reviewer:
-        said += f", reviewed by {by.reviewer}"
+        said += f", reviewed by {_SUFFIX.sub('', by.reviewer)}"
     qualified = header.prefix + name
     when = by.date if name == "change" else ""
     said += f", {by.date}" if by.date and not when else ""

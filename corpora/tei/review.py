@@ -41,7 +41,10 @@ COLUMNS = (
     "file", "document", "before", "name", "after", "label", "entity", "probability", "accept",
     "start", "end", "suggested", "there", "remark",
 )  # fmt: skip
-_MAY_BE_MISSING = {"suggested", "there", "remark"}
+_MADE = COLUMNS[:-3]
+"""The columns that a list of predictions has."""
+_BY_HAND = ("file", "name", "label")
+"""The columns that a list of lines by a person has at least."""
 CONTEXT = 40
 """The characters of context on each side of a name."""
 REVIEW = Model(id="onoma-review", name="Onoma, list of candidates", version="", sha256="")
@@ -163,7 +166,8 @@ def read_candidates(path: Path) -> list[Candidate]:
         separator = max("\t;,", key=first.count)
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
         header = [cell.strip().lower() for cell in next(rows, [])]
-        if missing := [name for name in COLUMNS if name not in {*header, *_MAY_BE_MISSING}]:
+        needed = _MADE if model_file(path).exists() else _BY_HAND
+        if missing := [name for name in needed if name not in header]:
             raise UsageError(
                 f"{path}:1: has no column {', '.join(missing)}. Make the list again, or put the "
                 "line with the names of the columns back."
@@ -188,7 +192,8 @@ def _decoded(data: bytes) -> str:
 
 
 def _candidate(cells: Mapping[str, str], where: str) -> Candidate:
-    plain = {name: _unescape(unguarded(value)) for name, value in cells.items()}
+    plain = dict.fromkeys(COLUMNS, "")
+    plain |= {name: _unescape(unguarded(value)) for name, value in cells.items()}
     answer = plain.get("accept", "").strip().lower()
     if answer not in _YES | _NO:
         raise UsageError(f"{where}: accept is {answer!r}; write yes, no, or nothing for yes.")

@@ -11,13 +11,15 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from http.client import HTTPException
 from importlib.util import find_spec
 from pathlib import Path
+from posixpath import normpath
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from corpora.errors import CorpusError, UsageError
 from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
@@ -144,20 +146,65 @@ def new_errors(before: bytes, after: bytes, schema: Path) -> list[str]:
     return found
 
 
+def new_errors_together(
+    name: str, before: Mapping[str, Path], after: Mapping[str, Path], *, schema: Path
+) -> list[str]:
+    """List the new errors of a file with the whole files that it includes in their places.
+
+    Ids that occur twice count, too. Raises as ``new_errors``.
+    """
+    errors = []
+    for files in (before, after):
+        tree = _parsed(files[name].read_bytes(), schema)
+        _include(tree.getroot(), [name], files=files, schema=schema)
+        errors.append(Counter(_messages_together(tree, schema)))
+    return sorted((errors[1] - errors[0]).elements())
+
+
+def _include(
+    root: "_Element", names: Sequence[str], *, files: Mapping[str, Path], schema: Path
+) -> None:
+    """Put the whole files that an element includes into their places; ``names`` are around it."""
+    for element in list(root.iter("{http://www.w3.org/2001/XInclude}include")):
+        target = normpath(f"{names[-1]}/../{unquote(element.get('href', ''))}")
+        around = element.getparent()
+        is_part = element.get("parse", "xml") != "xml" or element.get("xpointer")
+        if around is None or is_part or target not in files or target in names:
+            continue
+        part = _parsed(files[target].read_bytes(), schema).getroot()
+        _include(part, [*names, target], files=files, schema=schema)
+        part.tail = element.tail
+        around.replace(element, part)
+
+
+def _messages_together(tree: "_ElementTree", schema: Path) -> Iterator[str]:
+    yield from (_UNEXPECTED.sub("", message) for _, message in _errors_of(tree, schema))
+    name = "{http://www.w3.org/XML/1998/namespace}id"
+    ids = Counter(node.attrib[name] for node in tree.iter() if name in node.attrib)
+    yield from (f"the id {id} occurs {n} times" for id, n in ids.items() if n > 1)
+
+
 @lru_cache(maxsize=2)
 def _known(before: bytes, schema: Path) -> tuple[str, ...]:
     return tuple(_UNEXPECTED.sub("", message) for _, message in _errors(before, schema))
 
 
 def _errors(data: bytes, schema: Path) -> list[tuple[int, str]]:
-    compiled = _schema(schema)
+    return _errors_of(_parsed(data, schema), schema)
+
+
+def _parsed(data: bytes, schema: Path) -> "_ElementTree":
+    parser = _schema(schema).parser
     from lxml import etree
 
     try:
-        tree = etree.fromstring(data, compiled.parser).getroottree()
+        return etree.fromstring(data, parser).getroottree()
     except etree.XMLSyntaxError as error:
         raise XmlError("malformed_xml", f"not well-formed XML ({error}).") from error
-    tree = _whole(tree)
+
+
+def _errors_of(tree: "_ElementTree", schema: Path) -> list[tuple[int, str]]:
+    compiled, tree = _schema(schema), _whole(tree)
     elements = (element.tag for element in tree.iter() if isinstance(element.tag, str))
     relax = compiled.for_elements({tag.rpartition("}")[2] for tag in elements})
     relax.validate(tree)

@@ -34,7 +34,7 @@ from corpora.tei.review import (
     read_candidates,
     write_candidates,
 )
-from corpora.tei.style import NO_XML, template
+from corpora.tei.style import NO_XML, REMARK, template
 from corpora.tei.undo import take_out
 from corpora.tei.writer import Correction, Standing, TeiFile, WriteOptions, Written
 from modeling.predict.tei_work import TeiWork, write_new
@@ -125,7 +125,8 @@ def with_decided(
         there = {(mention.start, mention.end) for mention in document.mentions if mention.label}
         for one in standing.get(document.id, ()):
             span, name, reviewer = one.span, one.decision.name, one.decision.reviewer
-            mention = Mention(span.start, span.end, label=name.label, entity=name.entity)
+            said = {REMARK: one.decision.remark} if one.decision.remark else {}
+            mention = Mention(span.start, span.end, name.entity, name.label, attributes=said)
             mention = refer(mention)
             if one.decision.there:
                 if old := one.existing(document):

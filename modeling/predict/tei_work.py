@@ -32,10 +32,10 @@ from corpora.tei.decisions import (
     read_decisions,
 )
 from corpora.tei.edition import SUFFIXES, Edition, edition_path, load_edition, shipped_editions
-from corpora.tei.include import which_are_included
+from corpora.tei.include import masters_of, which_are_included
 from corpora.tei.prefixes import union
 from corpora.tei.reader import TeiText
-from corpora.tei.schema import expect, fetched_schema
+from corpora.tei.schema import expect, fetched_schema, new_errors_together
 from corpora.tei.undo import CHANGED, Kept
 from corpora.tei.writer import Skipped, Standing, TeiFile, WriteOptions, Written
 from modeling.predict.dictionary import (
@@ -317,6 +317,7 @@ class TeiWork:
         Raises ``CorpusError`` if too many files were rejected.
         """
         if (output := self.options.output) is not None:
+            self.notes += self._errors_together(output)
             rows = [asdict(rejected) for rejected in self.rejected]
             lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
             output.mkdir(parents=True, exist_ok=True)
@@ -343,6 +344,18 @@ class TeiWork:
         }
         sys.stderr.writelines([*said, f"made  {made}\n"])
         return Summary(values)
+
+    def _errors_together(self, output: Path) -> Iterator[str]:
+        """Yield the new errors of files with those that they include, each valid by itself."""
+        if self.options.undo or not self.n_written or (schema := self.schema) is None:
+            return
+        written = {name: output / name for name in self.files if (output / name).is_file()}
+        for name in masters_of(self.files):
+            with self.rejecting(name):
+                after = self.files | written
+                for error in new_errors_together(name, self.files, after, schema=schema):
+                    self.counters["errors of files with what they include"] += 1
+                    yield f"{name}, with the files that it includes: {error}"
 
     def _about_rejected(self) -> Iterator[str]:
         """Yield lines on the rejected files: on all, or on the first if a file has the others."""

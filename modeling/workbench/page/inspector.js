@@ -158,6 +158,7 @@ function linkPanel(app, item) {
   const { sources } = app.listing;
   const take = (option) => {
     if (option.entity !== NEW) return app.link(option.entity);
+    if (app.backend.isStill) return app.attempt(app.backend.entry);
     app.words = input.value.trim();
     app.startLinking("entry");
   };
@@ -179,7 +180,7 @@ function linkPanel(app, item) {
     hasChosen = false;
     waiting = sources.length;
     if (/^\S*[:#\d]\S*$/.test(query)) own.push({ entity: query, name: word("useId", query), about: "" });
-    if (!app.backend.isStill) own.push({ entity: NEW, name: word("newEntry", item.label), about: query || app.formOf(item) });
+    own.push({ entity: NEW, name: word("newEntry", item.label), about: app.backend.isStill ? word("noEntry") : query || app.formOf(item) });
     if (item.entity && !query) own.push({ entity: "", name: word("unlink"), about: item.entity });
     show();
     if (query && sources.length > 1) await new Promise((done) => setTimeout(done, 250)); // wait until no key is pressed

@@ -275,6 +275,7 @@ export function connect() {
     overview: soon(() => { throw new Refused(word("noMarkup")); }),
     unlinked: soon(() => { throw new Refused(word("noMarkup")); }),
     decide: soon((list) => store.decide(list)),
+    entry: soon(() => { throw new Refused(word("noEntry")); }),
     undo: soon(() => store.undo()),
     redo: soon(() => store.redo()),
     save: soon(() => {

@@ -139,6 +139,7 @@ const ENGLISH = {
   noTei: "Nothing of this block is written in the file.",
   leftToApply: (forms) => `Written by the program alone, with --apply, as it crosses tags or has an id whose form is not known here: ${forms}`,
   noMarkup: "That needs the program, with --output.",
+  noEntry: "Needs the program, with --output: only it knows the next free id of the register.",
   keysTitle: "Keys",
   keys: [
     [["J", "K"], "next, previous open suggestion"],
@@ -306,6 +307,7 @@ const GERMAN = {
   noTei: "Von diesem Absatz steht nichts in der Datei.",
   leftToApply: (forms) => `Das schreibt erst das Programm mit --apply, weil es Tags kreuzt oder die Form der Kennung hier nicht bekannt ist: ${forms}`,
   noMarkup: "Das braucht das Programm, mit --output.",
+  noEntry: "Braucht das Programm, mit --output: nur es kennt die nächste freie Id des Registers.",
   keysTitle: "Tasten",
   keys: [
     [["J", "K"], "nächster, voriger offener Vorschlag"],

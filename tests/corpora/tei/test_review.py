@@ -19,6 +19,7 @@ from corpora.tei.review import (
     apply_candidates,
     by_file,
     mentions_in,
+    model_file,
     model_of_list,
     read_candidates,
     write_candidates,
@@ -311,6 +312,9 @@ def test_a_list_without_its_columns_is_refused(tmp_path):
     path = tmp_path / "c.tsv"
     path.write_text("file\tdocument\n")
 
+    with pytest.raises(UsageError, match="has no column name, label"):
+        read_candidates(path)
+    model_file(path).write_text("{}")
     with pytest.raises(UsageError, match="has no column before, name, after"):
         read_candidates(path)
 

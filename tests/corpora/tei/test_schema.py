@@ -10,7 +10,7 @@ import pytest
 
 from corpora.errors import UsageError
 from corpora.tei import schema as module
-from corpora.tei.schema import default_schema, main, new_errors
+from corpora.tei.schema import default_schema, main, new_errors, new_errors_together
 from corpora.tei.xml import XmlError
 
 SCHEMA = """<grammar xmlns="http://relaxng.org/ns/structure/1.0">
@@ -33,6 +33,26 @@ def schema(tmp_path):
 
 def test_a_valid_file_has_no_errors(schema):
     assert validate(b"<p>a <persName cert='1'>b</persName></p>", schema) == []
+
+
+def test_a_file_is_validated_with_those_that_it_includes(tmp_path, schema):
+    texts = {
+        "all.xml": '<p><include xmlns="http://www.w3.org/2001/XInclude" href="parts/a.xml"/></p>',
+        "parts/a.xml": "<persName>b</persName>",
+        "parts/b.xml": "<persName xml:id='x'>b<name xml:id='x'/></persName>",
+    }
+    (tmp_path / "parts").mkdir()
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    before = {name: tmp_path / name for name in texts}
+
+    same = new_errors_together("all.xml", before, before, schema=schema)
+    after = before | {"parts/a.xml": tmp_path / "parts" / "b.xml"}
+    errors = new_errors_together("all.xml", before, after, schema=schema)
+
+    assert same == []
+    assert errors[-1] == "the id x occurs 2 times"
+    assert len(errors) > 1
 
 
 def test_an_error_has_its_line(schema):
