@@ -125,8 +125,8 @@ def with_decided(
         there = {(mention.start, mention.end) for mention in document.mentions if mention.label}
         for one in standing.get(document.id, ()):
             span, name, reviewer = one.span, one.decision.name, one.decision.reviewer
-            said = {REMARK: one.decision.remark} if one.decision.remark else {}
-            mention = Mention(span.start, span.end, name.entity, name.label, attributes=said)
+            remark = {REMARK: one.decision.remark} if one.decision.remark else {}
+            mention = Mention(span.start, span.end, name.entity, name.label, attributes=remark)
             mention = refer(mention)
             if one.decision.there:
                 if old := one.existing(document):
