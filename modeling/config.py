@@ -5,13 +5,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar, get_type_hints
+from typing import Any, ClassVar, Literal, Self, TypeVar, get_type_hints
 
 from corpora.errors import UsageError
 from corpora.system.parsing import parse_json, read_json
-from corpora.system.typed_tables import TableError, check_table
+from corpora.system.typed_tables import TableError, bounded, check_table, out_of_bounds
 
 _C = TypeVar("_C", bound="Config")
 
@@ -24,8 +24,20 @@ class ConfigError(UsageError, ValueError):
 class Config:
     """The base class of settings.
 
-    A subclass is a frozen dataclass of numbers, strings, tuples, mappings and other settings.
+    A subclass is a frozen dataclass of numbers, strings, tuples, mappings and other settings. A
+    number has its bounds beside its default, so that damaged settings are refused before a model of
+    such a size is built.
     """
+
+    part: ClassVar[str] = ""
+    """The name of these settings among all, as in ``optimizer.lr``."""
+
+    def __post_init__(self) -> None:
+        """Raise ``ConfigError`` for a number outside the bounds of its setting."""
+        for setting in fields(self):
+            value = getattr(self, setting.name)
+            if why := out_of_bounds(value, setting):
+                raise ConfigError(f"{self.part}.{setting.name}={value}: {why}.")
 
     def to_json(self) -> Any:  # Any: a JSON object with the fields of the class
         """Convert the settings to plain values for a JSON file."""
@@ -85,67 +97,49 @@ def _replaced(config: _C, path: Sequence[str], value: object) -> _C:
 def _checked(kind: type[Config], values: Mapping[str, object]) -> dict[str, Any]:  # Any: settings
     """Convert values to the types of settings; raise ``ConfigError`` if they do not fit."""
     try:
-        return check_table(values, get_type_hints(kind), where=kind.__name__)
+        hints = get_type_hints(kind)
+        types = {setting.name: hints[setting.name] for setting in fields(kind)}
+        return check_table(values, types, where=kind.__name__)
     except TableError as error:
         raise ConfigError(str(error)) from None
-
-
-_MOST: Mapping[str, int] = {
-    "n_subwords": 1 << 27,
-    "n_entities": 1 << 31,
-    "n_segments": 1 << 16,
-    "n_layers": 1_000,
-    "n_heads": 1 << 12,
-    "width": 1 << 16,
-    "inner_width": 1 << 20,
-    "entity_width": 1 << 16,
-    "max_positions": 1 << 20,
-    "clip": 1 << 16,
-    "window": 1 << 16,
-    "entity_scale": 1,
-    "dropout": 1,
-    "embedding_dropout": 1,
-    "attention_dropout": 1,
-}
-"""The largest sizes and ratios of an encoder. Larger ones mean damaged settings; they are refused
-before a model of such a size is built."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderConfig(Config):
     """The settings of an encoder."""
 
-    n_subwords: int = 0
+    part = "encoder"
+    n_subwords: int = bounded(0, at_least=0, at_most=1 << 27)
     """The size of the tokenizer; 0: filled in from the examples."""
-    n_entities: int = 0
+    n_entities: int = bounded(0, at_least=0, at_most=1 << 31)
     """The number of rows of the entity vocabulary; 0: the encoder reads no entities."""
     entities: Literal["mentions", "subwords"] = "mentions"
     """``mentions``: each mention is a row of its own after the subwords (LUKE). ``subwords``: the
     entity belongs to the subwords of its mention (EntityBERT), in keys and values of every layer
     with ``char_entity``, else added to the embeddings of subwords."""
-    width: int = 256
-    n_layers: int = 4
-    n_heads: int = 4
-    inner_width: int = 1024
+    width: int = bounded(256, at_least=1, at_most=1 << 16)
+    n_layers: int = bounded(4, at_least=0, at_most=1_000)
+    n_heads: int = bounded(4, at_least=1, at_most=1 << 12)
+    inner_width: int = bounded(1024, at_least=0, at_most=1 << 20)
     """The inner width of the feed-forward layers."""
     attention: Literal[
         "plain", "relative", "whole_word", "whole_word_relative", "entity_aware", "char_entity"
     ] = "plain"
     positions: Literal["learned", "sinusoidal", "none"] = "learned"
     """The kind of positions that are added to embeddings; ``none`` for relative attention."""
-    max_positions: int = 512
+    max_positions: int = bounded(512, at_least=0, at_most=1 << 20)
     """The longest sequence that learned positions allow, [CLS] and [SEP] included."""
-    clip: int = 16
+    clip: int = bounded(16, at_least=0, at_most=1 << 16)
     """τ, the clipping distance of relative positions (Shaw et al. 2018)."""
-    window: int = 5
+    window: int = bounded(5, at_least=0, at_most=1 << 16)
     """ω: how many subwords whole-word attention sees on each side (NEISS paper, section 5)."""
-    entity_width: int = 256
+    entity_width: int = bounded(256, at_least=0, at_most=1 << 16)
     """The width of entity embeddings, before they are projected to ``width``."""
     entity_bias: bool = False
     """Whether this projection has a bias (in DaLUKE, not in LUKE); for mentions only."""
-    entity_scale: float = 0.5
+    entity_scale: float = bounded(0.5, at_least=0, at_most=1)
     """λ of ``char_entity``: the weight of the entity in the keys and values of its subwords."""
-    n_segments: int = 0
+    n_segments: int = bounded(0, at_least=0, at_most=1 << 16)
     """The number of rows of the segment embedding; 0: there is no such embedding."""
     norm: Literal["post", "pre"] = "post"
     norm_eps: float = 1e-12
@@ -153,10 +147,10 @@ class EncoderConfig(Config):
     scale_embeddings: bool = False
     """Whether subword embeddings are multiplied by √width, as in NEISS."""
     activation: Literal["gelu", "relu"] = "gelu"
-    dropout: float = 0.1
+    dropout: float = bounded(0.1, at_least=0, at_most=1)
     """The dropout after attention and after feed-forward."""
-    embedding_dropout: float = 0.1
-    attention_dropout: float = 0.0
+    embedding_dropout: float = bounded(0.1, at_least=0, at_most=1)
+    attention_dropout: float = bounded(0.0, at_least=0, at_most=1)
     """The dropout of attention weights; only for plain, entity-aware and char-entity attention."""
     init: Literal["normal", "neighbours", "keras"] = "normal"
     """``normal``: N(0, 0.02) as BERT; ``neighbours``: the same, but the heads of the first layer
@@ -166,10 +160,6 @@ class EncoderConfig(Config):
     """The text of the ``config.json`` of a model that transformers runs (DeBERTa, ModernBERT …);
     other settings than sizes, and whether it has learned positions, have then no effect. Empty: an
     encoder of ours."""
-
-    def __post_init__(self) -> None:
-        """Raise ``ConfigError`` for a size or a ratio that no encoder has."""
-        check_range(self, "encoder", _MOST)
 
     @property
     def least_values(self) -> int:
@@ -198,6 +188,7 @@ class EncoderConfig(Config):
 class HeadsConfig(Config):
     """The objectives of pre-training, and the weight of each in the loss."""
 
+    part = "heads"
     weights: dict[str, float] = field(default_factory=lambda: {"subwords": 1.0})
     """The weight of each objective: ``subwords`` (masked language model), ``entities`` (masked
     entities), ``subword_entities`` (the entity of each subword that has one), ``pairs``."""
@@ -221,24 +212,25 @@ class HeadsConfig(Config):
 class MaskingConfig(Config):
     """The settings of dynamic masking."""
 
+    part = "masking"
     unit: Literal["subword", "word", "entity"] = "word"
     """The unit of masking; ``entity``: whole mentions first, as in ERNIE, then words."""
     budget: Literal["bernoulli", "units", "subwords"] = "subwords"
     """``bernoulli``: one draw for each unit (NEISS). ``units``: a fraction of the units (DaLUKE).
     ``subwords``: a fraction of the subwords; units that no longer fit are skipped (LUKE)."""
-    ratio: float = 0.15
+    ratio: float = bounded(0.15, at_least=0, at_most=1)
     """The fraction of subwords, or units, that are chosen."""
-    mask: float = 0.8
+    mask: float = bounded(0.8, at_least=0, at_most=1)
     """The fraction of chosen subwords that are replaced by [MASK]."""
-    random: float = 0.1
+    random: float = bounded(0.1, at_least=0, at_most=1)
     """The fraction of chosen subwords that are replaced by random ones; the rest stays."""
     draw: Literal["unit", "subword"] = "unit"
     """Whether the kind of replacement is drawn once for a unit, or for each subword."""
-    entity_ratio: float = 0.15
+    entity_ratio: float = bounded(0.15, at_least=0, at_most=1)
     """The fraction of mentions that are chosen."""
-    entity_mask: float = 1.0
+    entity_mask: float = bounded(1.0, at_least=0, at_most=1)
     """The fraction of chosen mentions whose entity is replaced by [MASK]."""
-    entity_random: float = 0.0
+    entity_random: float = bounded(0.0, at_least=0, at_most=1)
     """The fraction of chosen mentions whose entity is replaced by a random one; the rest stays
     (LUKE's code has both, and uses neither)."""
     mention_words: bool = False
@@ -249,7 +241,7 @@ class MaskingConfig(Config):
     """Whether the entity of a mention is hidden from its subwords if one of them is to be
     predicted, and only hidden entities are predicted. False: none are hidden, all are
     predicted."""
-    n_negatives: int = 0
+    n_negatives: int = bounded(0, at_least=0)
     """The number of negatives of a sampled softmax over entities; 0: the softmax is over the whole
     vocabulary, or all of ``entity_scope``."""
 
@@ -258,16 +250,17 @@ class MaskingConfig(Config):
 class DataConfig(Config):
     """The settings of the batches that are made of examples."""
 
+    part = "data"
     pairs: Literal["none", "nsp", "sop"] = "none"
     """``nsp``: next sentence prediction; ``sop``: sentence order prediction."""
     swap_pairs: bool = False
     """For ``nsp``: whether a coin swaps the two texts, whatever the label, as in NEISS's code."""
-    max_length: int = 512
+    max_length: int = bounded(512, at_least=5)
     """The most subwords of an example, [CLS] and [SEP] included; a longer one is cut to a random
     window of whole words."""
     weights: tuple[float, ...] = ()
     """The weights of several example datasets in the mixture; empty: by their size."""
-    n_workers: int = 1
+    n_workers: int = bounded(1, at_least=0)
     """The number of processes that make batches; 0: the training process makes them. It does not
     change the batches."""
 
@@ -276,87 +269,55 @@ class DataConfig(Config):
 class OptimizerConfig(Config):
     """The settings of AdamW."""
 
-    lr: float = 1e-4
+    part = "optimizer"
+    lr: float = bounded(1e-4, at_least=0)
     """The peak learning rate."""
     betas: tuple[float, ...] = (0.9, 0.999)
-    eps: float = 1e-6
-    weight_decay: float = 0.01
+    eps: float = bounded(1e-6, above=0)
+    weight_decay: float = bounded(0.01, at_least=0)
     """The weight decay of matrices; biases and norms have none."""
     bias_correction: bool = True
     """Whether Adam's moments, which begin at 0, are corrected. EntityBERT, LUKE and DaLUKE's
     fine-tuning do not correct them, and so take larger steps at first: with the
     usual ``betas``, 3 times the learning rate in the first step."""
-    clip: float | None = 1.0
+    clip: float | None = bounded(1.0, above=0)
     """The largest norm of the gradient; null: no clipping."""
-    ema: float | None = None
+    ema: float | None = bounded(None, above=0, below=1)
     """The decay of the exponential moving average of the weights; null: no average is kept."""
-    unlocked_lr: float | None = None
+    unlocked_lr: float | None = bounded(None, at_least=0)
     """The peak learning rate after transferred weights are unlocked, when the schedule and the
     optimizer's state start again (LUKE's second stage); null: one schedule for the run."""
 
-
-def check_least(config: object, least: Mapping[str, float]) -> None:
-    """Raise ``ConfigError`` for the first setting, as ``training.epochs``, that is too small."""
-    for name, smallest in least.items():
-        part, _, field = name.partition(".")
-        value = getattr(getattr(config, part), field)
-        if not value >= smallest:
-            raise ConfigError(f"{name}={value}: must be {smallest} or more.")
-
-
-def check_range(config: Config, part: str, most: Mapping[str, int]) -> None:
-    """Raise ``ConfigError`` for the first setting of a part that is below 0, or above its most."""
-    for name, largest in most.items():
-        value = getattr(config, name)
-        if not 0 <= value <= largest:
-            raise ConfigError(f"{part}.{name}={value}: must be from 0 to {largest:,}.")
-
-
-def check_optimizer(config: OptimizerConfig) -> None:
-    """Raise ``ConfigError`` for numbers with which AdamW cannot run, or learns nothing."""
-    for name in ("lr", "unlocked_lr", "weight_decay"):
-        if (getattr(config, name) or 0) < 0:
-            raise ConfigError(f"optimizer.{name}={getattr(config, name)}: must be 0 or more.")
-    if not config.eps > 0:
-        raise ConfigError(f"optimizer.eps={config.eps}: must be above 0.")
-    if config.clip is not None and not config.clip > 0:
-        raise ConfigError(f"optimizer.clip={config.clip}: must be above 0, or null for no limit.")
-    if len(config.betas) != 2 or not all(0 <= beta < 1 for beta in config.betas):
-        raise ConfigError(
-            f"optimizer.betas={list(config.betas)}: must be two numbers from 0 to below 1, as "
-            "[0.9,0.999]."
-        )
-    if config.ema is not None and not 0 < config.ema < 1:
-        raise ConfigError(
-            f"optimizer.ema={config.ema}: must be between 0 and 1, as 0.999, or null."
-        )
-
-
-def check_seed(seed: int) -> None:
-    """Raise ``ConfigError`` for a seed that sources of random numbers do not take."""
-    if not 0 <= seed < 1 << 63:
-        raise ConfigError(f"training.seed={seed}: must be from 0 to 2^63 - 1.")
+    def __post_init__(self) -> None:
+        """Raise ``ConfigError`` for numbers with which AdamW cannot run, or learns nothing."""
+        super().__post_init__()
+        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+            raise ConfigError(
+                f"optimizer.betas={list(self.betas)}: must be two numbers from 0 to below 1, as "
+                "[0.9,0.999]."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScheduleConfig(Config):
     """The schedule of the learning rate: warm-up and descent."""
 
+    part = "schedule"
     shape: Literal["linear", "polynomial", "constant_cosine", "constant"] = "linear"
-    warmup: float = 0.06
+    warmup: float = bounded(0.06, at_least=0, at_most=1)
     """The fraction of steps in which the learning rate climbs linearly from ``start``."""
-    start: float = 0.0
+    start: float = bounded(0.0, at_least=0, at_most=1)
     """The learning rate at which warm-up begins, as a fraction of the peak."""
-    end: float = 0.0
+    end: float = bounded(0.0, at_least=0, at_most=1)
     """The learning rate at the end, as a fraction of the peak; for ``constant_cosine``, as a
     fraction of the value at which the cosine begins."""
-    power: float = 1.0
+    power: float = bounded(1.0, above=0)
     """The power of ``polynomial``; DaLUKE: √3, with ``end`` 0.1."""
-    constant: float = 0.1
+    constant: float = bounded(0.1, at_least=0, at_most=1)
     """``constant_cosine``: the fraction of steps at the peak, after warm-up."""
-    cosine: float = 0.1
+    cosine: float = bounded(0.1, at_least=0, at_most=1)
     """``constant_cosine``: the fraction of steps in the last descent, by a cosine."""
-    decay: float = 0.99
+    decay: float = bounded(0.99, at_least=0, at_most=1)
     """``constant_cosine``: the factor of each staircase step between the two."""
     stair: float = 0.006
     """``constant_cosine``: the length of a staircase step, as a fraction of the steps (3 of 500
@@ -367,12 +328,13 @@ class ScheduleConfig(Config):
 class TrainingConfig(Config):
     """The length of training, the sizes of batches, and the intervals of evaluation and saving."""
 
-    max_steps: int = 1_000
-    batch_size: int = 256
+    part = "training"
+    max_steps: int = bounded(1_000, at_least=1)
+    batch_size: int = bounded(256, at_least=1)
     """The number of examples of a step, over all devices and micro-batches."""
-    micro_batch_size: int = 32
+    micro_batch_size: int = bounded(32, at_least=1)
     """The number of examples that a device processes at once."""
-    seed: int = 1
+    seed: int = bounded(1, at_least=0, at_most=(1 << 63) - 1)
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     """The type of autocast; weights stay float32. ``float16``, with a scaled loss, is for GPUs
     without bfloat16 (before Ampere)."""
@@ -384,7 +346,7 @@ class TrainingConfig(Config):
     deterministic: bool = False
     """Whether a GPU uses only kernels that always give the same bits, which are slower. On a CPU,
     all kernels do."""
-    frozen: float = 0.0
+    frozen: float = bounded(0.0, at_least=0, at_most=1)
     """The fraction of steps in which transferred weights are frozen."""
     entity_start: Literal["random", "names"] = "random"
     """The initial embeddings of entities that ``--init-from`` does not know: ``random``, as
@@ -393,19 +355,19 @@ class TrainingConfig(Config):
     center: bool = False
     """Whether the states of a transferred encoder are shifted so that their mean is 0: new heads
     then learn faster; heads that were transferred score as before."""
-    evaluate_every: int = 100
+    evaluate_every: int = bounded(100, at_least=1)
     """The number of steps between evaluations on validation examples."""
-    evaluate_examples: int = 1_000
+    evaluate_examples: int = bounded(1_000, at_least=0)
     """The number of validation examples of an evaluation, the same ones each time; 0: all."""
-    patience: int = 0
+    patience: int = bounded(0, at_least=0)
     """The number of evaluations without a lower validation loss after which training ends; 0: no
     such limit."""
-    checkpoint_every: int = 500
-    keep: int = 2
+    checkpoint_every: int = bounded(500, at_least=1)
+    keep: int = bounded(2, at_least=1)
     """The number of newest checkpoints that are kept."""
-    keep_every: int = 0
+    keep_every: int = bounded(0, at_least=0)
     """Checkpoints at multiples of this number of steps are kept for good; 0: none are."""
-    log_every: int = 10
+    log_every: int = bounded(10, at_least=1)
 
 
 @dataclass(frozen=True, kw_only=True)

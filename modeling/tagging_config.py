@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from corpora.errors import UsageError
+from corpora.system.typed_tables import bounded
 from modeling.config import Config, ConfigError, EncoderConfig, OptimizerConfig, ScheduleConfig
 
 TAGGER_FILE: Final = "tagger.json"
@@ -38,6 +39,7 @@ def check_decoder(kind: HeadKind, decoder: str) -> None:
 class HeadConfig(Config):
     """The settings of a head, which predicts tags or spans from the states of words."""
 
+    part = "head"
     kind: HeadKind = "softmax"
     """``softmax``: a tag for each word; ``cse``: Class-Start-End (NEISS paper, section 4.1);
     ``crf``: a linear chain; ``crf_ner``: a chain with learned penalties for invalid transitions
@@ -50,14 +52,14 @@ class HeadConfig(Config):
     others, but cross none. None: the default of ``DECODERS``."""
     pooling: Literal["first", "mean", "max"] = "first"
     """The state of a word: that of its first subword, or the mean or the maximum of all."""
-    dropout: float = 0.0
+    dropout: float = bounded(0.0, at_least=0, below=1)
     """The dropout before the head."""
     class_weights: Literal["none", "inverse"] = "none"
     """The weights of classes in the loss; ``inverse``: 1 / count of the class in training data,
     for softmax, cse and span."""
     boundary_loss: Literal["bce", "l1", "l2"] = "bce"
     """The loss of the starts and ends of ``cse``."""
-    boundary_weight: float = 6.0
+    boundary_weight: float = bounded(6.0, at_least=0)
     """The weight of a start or end in this loss, where other words have 1 (1 + 5)."""
     crf_init: Literal["off", "on", "neiss"] = "off"
     """The initial values of ``crf_ner``. ``off``: ω_f=1, ω_a=0, a plain chain; ``on``: ω_f=1,
@@ -69,14 +71,14 @@ class HeadConfig(Config):
     """``alone``: the entity of a span attends to the text and to itself, and nothing attends to it.
     ``joint``: as in LUKE, all attend to all, with at most 128 candidates at once; this is slower,
     and reads all candidates."""
-    max_span_subwords: int = 16
+    max_span_subwords: int = bounded(16, at_least=0, at_most=1 << 16)
     """The longest span that ``span`` can find, in subwords. Longer gold spans are reported,
     and missed. 0: as long as the longest gold span of train, at least 16 and at most a quarter of
     a window."""
-    max_candidates: float = 3.0
+    max_candidates: float = bounded(3.0, at_least=0)
     """For each word of a sentence, the most spans that are read with an entity after a cheap first
     score; 0: all are read. Only for ``span`` with entities."""
-    skip_below: float = 0.005
+    skip_below: float = bounded(0.005, at_least=0, below=1)
     """In prediction, spans that are names with less than this probability by the first score are
     not read, even if ``max_candidates`` allows more."""
 
@@ -106,14 +108,15 @@ def check_head(head: HeadConfig) -> None:
 class SentencesConfig(Config):
     """The settings of the windows of subwords in which sentences are read."""
 
-    max_length: int = 0
+    part = "data"
+    max_length: int = bounded(0, at_least=0)
     """The most subwords of a window, [CLS] and [SEP] included; 0: as many as the encoder has
     positions for (512 if it has no limit)."""
-    overlap: int = 64
+    overlap: int = bounded(64, at_least=0)
     """The least number of subwords that adjacent windows of a long sentence share."""
     context: Literal["none", "document"] = "none"
     """``document``: a sentence is read with the text around it, as many subwords as fit."""
-    max_context: int = 0
+    max_context: int = bounded(0, at_least=0)
     """The most subwords of context, on both sides together; 0: as many as fit."""
     entities: str = ""
     """The path of an entity vocabulary, a lexicon or a file of forms; words know the entities of
@@ -125,12 +128,13 @@ class SentencesConfig(Config):
 class GazetteerConfig(Config):
     """The source of names that are looked up; matches are features of words beside their states."""
 
+    part = "gazetteer"
     source: Literal["none", "train", "file", "entities"] = "none"
     """``train``: the names of the training set (cross-fitted); ``file``: a file of names and
     labels; ``entities``: the aliases of an entity vocabulary; ``none``: no gazetteer."""
     path: str = ""
     """The path of the file or vocabulary."""
-    folds: int = 10
+    folds: int = bounded(10, at_least=2)
     """The number of folds of cross-fitting: in each fold, the names of the other folds are looked
     up."""
 
@@ -139,47 +143,48 @@ class GazetteerConfig(Config):
 class FinetuningConfig(Config):
     """The length of training, the size of batches, the epoch that is kept, and what is trained."""
 
-    epochs: int = 10
-    samples: int = 0
+    part = "training"
+    epochs: int = bounded(10, at_least=1)
+    samples: int = bounded(0, at_least=0)
     """The number of sentences of an epoch, which continues where the last one ended; 0: all, each
     once (5,000)."""
-    max_steps: int = 0
+    max_steps: int = bounded(0, at_least=0)
     """The number of steps after which training ends, whatever the epochs; 0: no such limit."""
-    batch_size: int = 16
+    batch_size: int = bounded(16, at_least=1)
     """The number of sentences of a step."""
-    micro_batch_size: int = 0
+    micro_batch_size: int = bounded(0, at_least=0)
     """The number of sentences that are processed at once; 0: all of a step."""
-    evaluate_batch_size: int = 32
-    seed: int = 1
+    evaluate_batch_size: int = bounded(32, at_least=1)
+    seed: int = bounded(1, at_least=0, at_most=(1 << 63) - 1)
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     """The type of autocast; weights stay float32. ``float16`` scales the loss."""
     recompute: bool = False
     """Whether layers are computed again in the backward pass, which saves memory."""
     choose: Literal["best", "last"] = "best"
     """The epoch that is kept: the one with the best strict F1 on dev, or the last one."""
-    patience: int = 0
+    patience: int = bounded(0, at_least=0)
     """The number of epochs without a better F1 after which training ends; 0: no such limit."""
-    train_size: int = 0
+    train_size: int = bounded(0, at_least=0)
     """The number of training sentences that are used, chosen by hash; 0: all."""
-    gold_ratio: float = 0.5
+    gold_ratio: float = bounded(0.5, at_least=0, at_most=1)
     """The weight of gold tags, from 0 to 1; the probabilities of ``--teacher`` have the rest."""
     freeze_encoder: bool = False
     """Whether only the head is trained."""
     freeze_embeddings: bool = False
     """Whether the encoder's embeddings are frozen."""
-    frozen_layers: int = 0
+    frozen_layers: int = bounded(0, at_least=0)
     """The number of the encoder's layers, from below, that are frozen together with its embeddings;
     0: none."""
-    layer_decay: float = 1.0
+    layer_decay: float = bounded(1.0, above=0, at_most=1)
     """The learning rate of each layer as a fraction of that of the layer above; the highest layer
     has this fraction of ``lr``."""
-    head_lr_ratio: float = 1.0
+    head_lr_ratio: float = bounded(1.0, above=0)
     """The learning rate of a new head as a multiple of ``lr``: its random weights are far from what
     they have to be. The head of a tagger that is trained further has ``lr``."""
-    lora_rank: int = 0
+    lora_rank: int = bounded(0, at_least=0)
     """The rank of LoRA's matrices, which are trained instead of the encoder's weights, and added to
     these at the end (peft); 0: no LoRA. LoRA needs a higher ``lr``, 2e-4 to 1e-3."""
-    lora_alpha: int = 16
+    lora_alpha: int = bounded(16, at_least=1)
     """The scale of LoRA: its update is multiplied by ``lora_alpha / lora_rank``."""
 
 
@@ -201,13 +206,14 @@ class FinetuneConfig(Config):
 class TaggerConfig(Config):
     """All settings that a tagger is built from, saved beside its weights."""
 
+    part = "tagger"
     labels: tuple[str, ...] = ()
     """The labels in the order of their ids."""
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     head: HeadConfig = field(default_factory=HeadConfig)
     data: SentencesConfig = field(default_factory=SentencesConfig)
     gazetteer: GazetteerConfig = field(default_factory=GazetteerConfig)
-    n_features: int = 0
+    n_features: int = bounded(0, at_least=0, at_most=1 << 16)
     """G, the number of features from the gazetteer; 0: there is no gazetteer."""
     temperature: float = 1.0
     """The temperature of calibration, fitted on dev, by which logits are divided."""

@@ -1,11 +1,12 @@
 """Requests to the fetcher, its answers and refusals, and the bounds of a site."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from corpora.crawl.addresses import parse_networks
 from corpora.crawl.urls import Target
 from corpora.errors import UsageError
+from corpora.system.typed_tables import bounded, out_of_bounds
 from corpora.system.user_agent import check_contact
 
 Kind = Literal["page", "list", "feed", "sitemap", "robots", "tdmrep"]
@@ -53,29 +54,29 @@ class SitePolicy:
     ``127.0.0.1:8080``, ``[::1]:8080``: that port alone."""
     contact: str
     """The e-mail address or web page by which operators of sites can reach who runs the crawl."""
-    delay: float = 1.0
+    delay: float = bounded(1.0, at_least=0)
     """The least seconds between an answer and the next request to a host."""
-    max_delay: float = 60.0
+    max_delay: float = bounded(60.0, at_least=0)
     """The longest delay of robots.txt that is accepted; if it asks for more, nothing is fetched."""
-    patience: float = 600.0
+    patience: float = bounded(600.0, at_least=0)
     """The most seconds that ``Retry-After`` may ask for; if it asks for more, the host is left."""
-    tries: int = 3
+    tries: int = bounded(3, at_least=1)
     """The most attempts for an address whose answer is 429 or 5xx, or whose connection breaks."""
-    back_off: float = 2.0
+    back_off: float = bounded(2.0, at_least=0)
     """The seconds to the second attempt, if the server names none; doubled for each further one."""
-    max_failures: int = 5
+    max_failures: int = bounded(5, at_least=1)
     """The number of addresses of a host that may fail in a row; then the host is left."""
-    page_seconds: float = 60.0
+    page_seconds: float = bounded(60.0, above=0)
     """The most seconds of a request, from the connection to the last byte."""
-    max_page_bytes: int = 10_000_000
+    max_page_bytes: int = bounded(10_000_000, at_least=1)
     """The most bytes of a body, both as sent and unpacked."""
-    max_pages: int = 10_000
+    max_pages: int = bounded(10_000, at_least=1)
     """The most addresses of the kinds ``page`` and ``list`` that are requested."""
-    max_bytes: int = 2_000_000_000
+    max_bytes: int = bounded(2_000_000_000, at_least=1)
     """The most bytes of all bodies together, as sent."""
-    max_seconds: float = 86_400.0
+    max_seconds: float = bounded(86_400.0, above=0)
     """The most seconds of the crawl of the site, from its first request on."""
-    max_depth: int = 10
+    max_depth: int = bounded(10, at_least=0)
     """The most links between the front page and a page."""
     allow_private: tuple[str, ...] = ()
     """Addresses or networks that may be asked although they are not public."""
@@ -90,15 +91,9 @@ class SitePolicy:
         parse_networks(self.allow_private)
         if not self.hosts:
             raise UsageError(f"{self.name}: no hosts. Name at least one.")
-        for name in ("delay", "max_delay", "patience", "back_off", "max_depth"):
-            if not 0 <= getattr(self, name) < float("inf"):
-                raise UsageError(f"{self.name}: {name} must be at least 0.")
-        for name in ("tries", "max_failures", "max_pages", "max_page_bytes", "max_bytes"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{self.name}: {name} must be at least 1.")
-        for name in ("page_seconds", "max_seconds"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise UsageError(f"{self.name}: {name} must be above 0.")
+        for field in fields(self):
+            if why := out_of_bounds(getattr(self, field.name), field):
+                raise UsageError(f"{self.name}: {field.name} {why}.")
 
 
 @dataclass(frozen=True, slots=True)

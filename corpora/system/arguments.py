@@ -14,7 +14,6 @@ import dataclasses
 import errno
 import io
 import json
-import operator
 import os
 import re
 import sys
@@ -45,7 +44,7 @@ from corpora.system.copies import with_addresses
 from corpora.system.extras import reason_of
 from corpora.system.files import check_utf8
 from corpora.system.interrupts import TERMINATED, Terminated, let_sigterm_end
-from corpora.system.typed_tables import did_you_mean
+from corpora.system.typed_tables import did_you_mean, out_of_bounds
 from corpora.system.web import hide_password
 
 if TYPE_CHECKING:
@@ -70,13 +69,6 @@ _GIVEN = "given options"
 """The attribute of a namespace that collects the options given so far."""
 _ESCAPED = "onoma-escaped"
 """The name of the handler of characters that standard output cannot write."""
-_BOUNDS = {
-    "at_least": operator.ge,
-    "above": operator.gt,
-    "below": operator.lt,
-    "at_most": operator.le,
-}
-"""Name of a bound of ``option`` to the comparison of a value with the bound that must be true."""
 
 
 _is_looked_at: ContextVar[bool] = ContextVar("_is_looked_at", default=False)
@@ -238,7 +230,8 @@ def option(
     """
     of = {"positional": positional, "group": group, "one_of": one_of}
     bounds = {"at_least": at_least, "above": above, "below": below, "at_most": at_most}
-    own = {"bounds": bounds, "settings": {"help": help, **settings}}
+    given = {name: bound for name, bound in bounds.items() if bound is not None}
+    own = {"bounds": given, "settings": {"help": help, **settings}}
     return dataclasses.field(default=default, metadata={**of, **own})
 
 
@@ -366,11 +359,8 @@ def check(options: "DataclassInstance") -> None:
     """Raise ``UsageError`` for a number outside the bounds of its option."""
     for field in _options(options):
         value = getattr(options, field.name)
-        bounds = {name: at for name, at in field.metadata["bounds"].items() if at is not None}
-        if value is None or all(_BOUNDS[name](value, at) for name, at in bounds.items()):
-            continue
-        said = " and ".join(f"{name.replace('_', ' ')} {at}" for name, at in bounds.items())
-        raise UsageError(f"{_flag(field.name)} {value}: must be {said}.")
+        if why := out_of_bounds(value, field):
+            raise UsageError(f"{_flag(field.name)} {value}: {why}.")
 
 
 def refuse(options: "DataclassInstance", *names: str, because: str) -> None:

@@ -10,10 +10,11 @@ The type of a field, or of a key, says what its value must be:
   with these keys.
 """
 
+import operator
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, Field, field, fields, is_dataclass
 from datetime import date
 from difflib import get_close_matches
 from types import NoneType, UnionType
@@ -38,6 +39,13 @@ T = TypeVar("T", bound="DataclassInstance")
 Text = NewType("Text", str)
 """A string that is not empty."""
 _LISTS = (tuple, frozenset, list)
+_BOUNDS: Mapping[str, Callable[[Any, float], bool]] = {  # Any: a number
+    "at_least": operator.ge,
+    "above": operator.gt,
+    "below": operator.lt,
+    "at_most": operator.le,
+}
+"""Name of a bound to the comparison of a value with it that must be true."""
 _AS_THEY_ARE = (str, bool, date, NoneType, object)
 _NAMES = {
     str: "a string",
@@ -68,10 +76,9 @@ def make(kind: type[T], table: Mapping[str, object], *, where: object) -> T:
     """
     hints = get_type_hints(kind)
     values = check_table(table, {f.name: hints[f.name] for f in fields(kind)}, where=where)
-    for field in fields(kind):
-        if field.name not in values and field.default is field.default_factory is MISSING:
-            name = _name(hints[field.name])
-            raise TableError(where, field.name, f": missing. It must be {name}.")
+    for f in fields(kind):
+        if f.name not in values and f.default is f.default_factory is MISSING:
+            raise TableError(where, f.name, f": missing. It must be {_name(hints[f.name])}.")
     return kind(**values)
 
 
@@ -94,6 +101,21 @@ def check_table(
             why = f" = {value!r}: must be {_name(types[key])}."
             raise TableError(where, key, why) from None
     return values
+
+
+def bounded(default: float | None, **bounds: float) -> Any:  # Any: as ``dataclasses.field``
+    """Declare a number with bounds: ``at_least``, ``above``, ``below``, ``at_most``."""
+    return field(default=default, metadata={"bounds": bounds})
+
+
+def out_of_bounds(value: object, setting: "Field[Any]") -> str:  # Any: the field's type
+    """Say what the value of a setting must be; empty for None, and a value within the bounds."""
+    bounds = setting.metadata.get("bounds", {})
+    if value is None or all(_BOUNDS[name](value, bound) for name, bound in bounds.items()):
+        return ""
+    if bounds.keys() == {"at_least", "at_most"}:
+        return f"must be from {bounds['at_least']} to {bounds['at_most']:,}"
+    return "must be " + " and ".join(f"{n.replace('_', ' ')} {at}" for n, at in bounds.items())
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corpora.entities.vocabulary import MASK
-from modeling.config import ConfigError, MaskingConfig, check_range
+from modeling.config import ConfigError, MaskingConfig
 from modeling.data.batch import ranges, starts_of
 from modeling.data.rng import Integers, Rng, Stream, as_below, as_uniform
 from modeling.data.texts import SubwordIds, Text
@@ -255,8 +255,6 @@ def _deal(draws: Reals, mask: float, random: float) -> tuple[Flags, Flags]:
 
 def check_masking(config: MaskingConfig) -> None:
     """Raise ``ConfigError`` for ratios that cannot be, or rules that do not go together."""
-    names = ("ratio", "mask", "random", "entity_ratio", "entity_mask", "entity_random")
-    check_range(config, "masking", dict.fromkeys(names, 1))
     for mask, random in (("mask", "random"), ("entity_mask", "entity_random")):
         ratios = getattr(config, mask), getattr(config, random)
         if sum(ratios) > 1 + 1e-9:

@@ -9,7 +9,7 @@ from typing import Final
 
 from corpora.system.parsing import parse_json
 from corpora.system.writing import write_json
-from modeling.config import ConfigError, check_least, check_optimizer, check_seed
+from modeling.config import ConfigError
 from modeling.taggers.folders import SUMMARY, SettingRow, Summary, TrialRow, read_manifest
 from modeling.tagging_config import FinetuneConfig, check_head
 from modeling.training.records import shortfall
@@ -17,30 +17,6 @@ from modeling.training.schedules import check_schedule
 
 _SEED: Final = "training.seed"
 _SIZE: Final = "training.train_size"
-_LEAST: Final = {
-    "training.epochs": 1,
-    "training.samples": 0,
-    "training.max_steps": 0,
-    "training.batch_size": 1,
-    "training.micro_batch_size": 0,
-    "training.evaluate_batch_size": 1,
-    "training.patience": 0,
-    "training.train_size": 0,
-    "training.frozen_layers": 0,
-    "training.lora_rank": 0,
-    "training.lora_alpha": 1,
-    "training.gold_ratio": 0,
-    "data.max_length": 0,
-    "data.overlap": 0,
-    "data.max_context": 0,
-    "gazetteer.folds": 2,
-    "head.max_span_subwords": 0,
-    "head.max_candidates": 0,
-    "head.skip_below": 0,
-    "head.boundary_weight": 0,
-    "head.dropout": 0,
-}
-"""The smallest value of each setting; a 0 means no limit, or all, where there is such a meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +83,9 @@ def plan_trials(
     if len(set(names)) < len(names):
         raise ConfigError("The same settings, sizes or seeds are asked for twice.")
     for trial in trials:
-        _check_numbers(trial.config)
         _check_learning(trial.config)
         check_head(trial.config.head)
-        check_optimizer(trial.config.optimizer)
         check_schedule(trial.config.schedule)
-        check_seed(trial.config.training.seed)
     return trials
 
 
@@ -131,8 +104,6 @@ def check_students(trials: Sequence[Trial]) -> None:
                 "head.class_weights do not learn from. Take softmax, cse, crf or crf_ner, without "
                 "class weights."
             )
-        if trial.config.training.gold_ratio > 1:
-            raise ConfigError("training.gold_ratio: from 0 to 1.")
 
 
 def _check_once(named: Sequence[Sequence[str]], *, has_seeds: bool, has_sizes: bool) -> None:
@@ -194,20 +165,9 @@ def _split(text: str) -> Iterator[str]:
     yield text[start:]
 
 
-def _check_numbers(config: FinetuneConfig) -> None:
-    """Raise ``ConfigError`` for the first setting that is too small, or a dropout of 1 or more."""
-    check_least(config, _LEAST)
-    if not config.head.dropout < 1:
-        raise ConfigError(f"head.dropout={config.head.dropout}: must be less than 1.")
-
-
 def _check_learning(config: FinetuneConfig) -> None:
-    """Raise ``ConfigError`` for an impossible decay, or settings without effect on the encoder."""
+    """Raise ``ConfigError`` for settings without effect on an encoder that does not learn."""
     training = config.training
-    if not 0 < training.layer_decay <= 1:
-        raise ConfigError(f"training.layer_decay={training.layer_decay}: must be in (0, 1].")
-    if not training.head_lr_ratio > 0:
-        raise ConfigError(f"training.head_lr_ratio={training.head_lr_ratio}: must be above 0.")
     if not training.freeze_encoder:
         return
     others = {

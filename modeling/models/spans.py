@@ -378,11 +378,6 @@ class SpanHead(nn.Module):
         reading: Reading = "alone",
     ) -> None:
         super().__init__()
-        if max_candidates < 0 or not 0 <= skip_below < 1:
-            raise ValueError(
-                f"max_candidates={max_candidates} must not be negative, and "
-                f"skip_below={skip_below} must be at least 0 and less than 1."
-            )
         self.n_features, n_classes = n_features, 1 + n_labels
         first = second = None
         if features != "words":

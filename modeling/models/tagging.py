@@ -5,12 +5,12 @@ Shapes: S sentences, W words, T subwords, P candidate spans, D width, G features
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, Self
+from typing import Self
 
 import torch
 from torch import Tensor, nn
 
-from modeling.config import ConfigError, check_range
+from modeling.config import ConfigError
 from modeling.data.batch import ExpectedTags, SentenceBatch
 from modeling.data.predictions import Found
 from modeling.data.tagset import TagSet
@@ -30,8 +30,6 @@ from modeling.models.spans import SpanHead, SpanScores, spans_of
 from modeling.models.text_encoder import TextEncoder, build_encoder, evaluating
 from modeling.models.weights import load_model, save_weights
 from modeling.tagging_config import DECODERS, TAGGER_FILE, TaggerConfig, check_head
-
-_MAX_SIZE: Final = 1 << 16  # most features, and most subwords of a span; more is damage
 
 
 class TaggingModel(nn.Module):
@@ -156,8 +154,6 @@ def check_tagger(config: TaggerConfig) -> None:
     head = config.head
     if not config.labels:
         raise ConfigError("A tagger needs labels: the training data has no name.")
-    check_range(config, "tagger", {"n_features": _MAX_SIZE})
-    check_range(head, "head", {"max_span_subwords": _MAX_SIZE})
     check_head(head)
     reads_entities = head.kind == "span" and head.span_features != "words"
     if reads_entities and not config.encoder.reads_mentions:

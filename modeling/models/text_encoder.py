@@ -204,9 +204,6 @@ def _check(config: EncoderConfig) -> None:
         raise ConfigError(
             "encoder.n_subwords is 0: set it to the size of the tokenizer that made the examples."
         )
-    for name in ("width", "n_heads"):
-        if getattr(config, name) < 1:
-            raise ConfigError(f"encoder.{name}: must be at least 1.")
     if config.width % config.n_heads:
         raise ConfigError(
             f"encoder.width={config.width} is no multiple of encoder.n_heads={config.n_heads}."

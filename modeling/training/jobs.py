@@ -18,9 +18,6 @@ from modeling.config import (
     ConfigError,
     EncoderConfig,
     PretrainConfig,
-    check_least,
-    check_optimizer,
-    check_seed,
 )
 from modeling.data.batches import Batches
 from modeling.data.masking import check_masking
@@ -35,24 +32,6 @@ from modeling.training.sources import ENTITIES, Sources, read_entities
 from modeling.training.world import World
 
 log = logging.getLogger(__name__)
-
-_LEAST: Final = {
-    "training.max_steps": 1,
-    "training.batch_size": 1,
-    "training.micro_batch_size": 1,
-    "training.evaluate_every": 1,
-    "training.checkpoint_every": 1,
-    "training.log_every": 1,
-    "training.keep": 1,
-    "training.evaluate_examples": 0,
-    "training.patience": 0,
-    "training.keep_every": 0,
-    "data.max_length": 5,
-    "data.n_workers": 0,
-    "masking.n_negatives": 0,
-}
-"""The smallest value of each setting."""
-
 
 _TRIED: Final = 100
 """The number of steps in which every objective must have a target."""
@@ -93,13 +72,10 @@ def check_job(config: PretrainConfig, job: Job) -> None:
             "training.center shifts the states of another model's encoder, but there is none: give "
             "--init-from, or --set training.center=false."
         )
-    check_least(config, _LEAST)
     build_schedule(config)  # raises what is wrong with it
     check_masking(config.masking)
     _check_weights(config.heads.weights)
     _check_ratios(config)
-    check_optimizer(config.optimizer)
-    check_seed(config.training.seed)
     _check_pairs(config)
     _check_mention_words(config)
     _check_subword_entities(config)

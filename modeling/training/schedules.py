@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from modeling.config import ConfigError, PretrainConfig, ScheduleConfig, check_range
+from modeling.config import ConfigError, PretrainConfig, ScheduleConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,6 @@ class Schedule:
 def build_schedule(config: PretrainConfig) -> Schedule:
     """Build the schedule of the settings; ``ConfigError`` for ratios that do not fit together."""
     n_steps, optimizer = config.training.max_steps, config.optimizer
-    check_range(config.training, "training", {"frozen": 1})
     unlock_after = round(config.training.frozen * n_steps)
     check_schedule(config.schedule)
     if optimizer.unlocked_lr is None:
@@ -46,10 +45,6 @@ def build_schedule(config: PretrainConfig) -> Schedule:
 
 def check_schedule(config: ScheduleConfig) -> None:
     """Raise ``ConfigError`` for ratios that do not fit together."""
-    names = ("warmup", "start", "end", "constant", "cosine", "decay")
-    check_range(config, "schedule", dict.fromkeys(names, 1))
-    if not config.power > 0:
-        raise ConfigError(f"schedule.power {config.power}: must be above 0.")
     if config.shape == "constant_cosine" and config.warmup + config.constant + config.cosine > 1:
         raise ConfigError("schedule: warmup, constant and cosine together are more than the run.")
 

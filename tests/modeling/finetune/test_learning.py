@@ -156,7 +156,7 @@ def test_training_ends_early_where_dev_grows_no_better(tmp_path, ner, base, fine
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (["training.layer_decay=0"], "must be in (0, 1]"),
+        (["training.layer_decay=0"], "must be above 0 and at most 1"),
         (["training.head_lr_ratio=0"], "must be above 0"),
         (["training.freeze_encoder=true", "training.lora_rank=2"], "training.lora_rank would do"),
     ],

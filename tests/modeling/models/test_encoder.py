@@ -91,7 +91,7 @@ def test_every_weight_takes_part(config, samples):
     [
         ({"n_subwords": 0}, "size of the tokenizer"),
         ({"n_heads": 3}, "no multiple"),
-        ({"n_heads": 0}, "n_heads: must be at least 1"),
+        ({"n_heads": 0}, "n_heads=0: must be from 1"),
         ({"dropout": 1.5}, "encoder.dropout=1.5: must be from 0 to 1"),
         ({"attention_dropout": -0.1}, "attention_dropout=-0.1: must be from 0 to 1"),
         ({"attention": "relative", "n_entities": 9}, "reads no mentions"),

@@ -215,7 +215,7 @@ def test_sentences_without_tags_cannot_be_learned_from():
 @pytest.mark.parametrize(
     ("section", "name", "size", "problem"),
     [
-        ("encoder", "width", 10**15, "width=1000000000000000: must be from 0 to"),
+        ("encoder", "width", 10**15, "width=1000000000000000: must be from 1 to"),
         ("encoder", "n_layers", -1, "n_layers=-1: must be from 0 to"),
         ("encoder", "n_subwords", 10**8, "an encoder with 1,600,"),
         ("encoder", "dropout", float("nan"), "dropout = nan: must be a finite number"),

@@ -82,16 +82,16 @@ def test_the_second_stage_begins_anew_with_its_own_peak():
 
 
 @pytest.mark.parametrize(
-    ("schedule", "word"),
+    ("wrong", "word"),
     [
-        (ScheduleConfig(warmup=1.5), "warmup"),
-        (ScheduleConfig(shape="polynomial", power=-3.0), "power"),
-        (ScheduleConfig(shape="constant_cosine", constant=0.8, cosine=0.3), "more than the run"),
+        ({"warmup": 1.5}, "warmup"),
+        ({"shape": "polynomial", "power": -3.0}, "power"),
+        ({"shape": "constant_cosine", "constant": 0.8, "cosine": 0.3}, "more than the run"),
     ],
 )
-def test_ratios_that_do_not_fit_are_refused(schedule, word):
+def test_ratios_that_do_not_fit_are_refused(wrong, word):
     with pytest.raises(ConfigError, match=word):
-        learning_rates(schedule, n=10)
+        learning_rates(ScheduleConfig(**wrong), n=10)
 
 
 def test_a_second_rate_without_frozen_weights_is_refused():
