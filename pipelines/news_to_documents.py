@@ -33,7 +33,7 @@ from corpora.runs.plan import (
 from corpora.segmentation.language_tags import primary_language
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import FileOptions, option, said, values_in
+from pipelines.options import FileOptions, option, refuse, said, values_in
 
 if TYPE_CHECKING:
     from corpora.news.filters import Thresholds
@@ -68,9 +68,6 @@ class Options(FileOptions):
         metavar="DIR",
         help="folder of the crawl's web archives; pages in it are not fetched again (default: "
         "OUTPUT-crawl)",
-    )
-    allow_private: bool = option(
-        default=False, help="crawl addresses of private networks and of this machine, too"
     )
     warc: tuple[str, ...] = option(
         (),
@@ -184,8 +181,8 @@ def _check(options: Options) -> None:
         raise UsageError("say where the pages are: --sites, --warc or --html, one of them.")
     if options.urls and not options.html:
         raise UsageError("--urls is for --html: archives hold the addresses of their pages.")
-    if not options.sites and (options.archive or options.allow_private):
-        raise UsageError("--archive and --allow-private are for --sites.")
+    if not options.sites:
+        refuse(options, "archive", because="is for --sites")
     archive, output = options.crawled.resolve(), options.output.resolve()
     if archive.is_relative_to(output) or output.is_relative_to(archive):
         raise UsageError(
@@ -209,7 +206,7 @@ def archives_of(options: Options) -> tuple[str, ...]:
     from corpora.crawl.sites import read_sites
 
     archive, output = options.crawled, options.output
-    sites = read_sites(options.sites, allow_private=options.allow_private)
+    sites = read_sites(options.sites)
     is_begun = (output / "run.json").exists() or any((output / ".build").glob("*/plan.json"))
     if is_begun and read_session(archive).get("finished"):
         _say(f"{output} was begun: no new crawl. For one, name another --output.")

@@ -64,19 +64,13 @@ class CommonOptions:
         at_least=1,
     )
     workers: int = option(1, help="number of worker processes (default: 1)", at_least=1)
-    max_reject_rate: float = option(
-        0.01,
-        at_least=0,
-        at_most=1,
-        metavar="RATIO",
-        help="fail and publish nothing if more records than this fraction, and more than ten or "
-        "half of them, are rejected (default: 0.01)",
-    )
     json: bool = option(
         default=False, help="print the summary as one JSON object on standard output, for programs"
     )
     beam: tuple[str, ...] = ()
     """Options that are passed on to Beam."""
+    max_reject_rate: float = 0.01
+    """The fraction of rejected records above which a run fails."""
     bucket: str = ""
     """The address of an output in a bucket; ``output`` is then its local copy. Empty: on disk."""
 
@@ -101,6 +95,14 @@ class FileOptions(CommonOptions):
         metavar="PATTERN",
         help="glob patterns of inputs to leave out; names are relative to the folder that all "
         "inputs share",
+    )
+    max_reject_rate: float = option(
+        0.01,
+        at_least=0,
+        at_most=1,
+        metavar="RATIO",
+        help="fail and publish nothing if more records than this fraction, and more than ten or "
+        "half of them, are rejected (default: 0.01)",
     )
 
 

@@ -25,10 +25,6 @@ class Options:
     archive: Path = option(
         metavar="DIR", help="folder of the web archives; pages in it are not fetched again"
     )
-    allow_private: bool = option(
-        default=False,
-        help="crawl addresses of private networks and of this machine, too, for all sites",
-    )
     json: bool = option(default=False, help=SUMMARY)
 
 
@@ -42,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from corpora.crawl.sites import read_sites
 
         nonlocal without_pages
-        sites = read_sites(options.sites, allow_private=options.allow_private)
+        sites = read_sites(options.sites)
         report = crawl(sites, archive, say=lambda line: sys.stderr.write(f"{line}\n"))
         without_pages = len(report.without_pages)
         yield from report.lines()

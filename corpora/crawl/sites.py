@@ -59,11 +59,8 @@ class Site:
         return any(fnmatchcase(url, pattern) for pattern in self.exclude)
 
 
-def read_sites(path: Path, *, allow_private: bool = False) -> tuple[Site, ...]:
-    """Read a table of sites; ``allow_private`` allows all addresses, whatever the table says.
-
-    Raises ``UsageError`` with the file, the site and the key.
-    """
+def read_sites(path: Path) -> tuple[Site, ...]:
+    """Read a table of sites; raises ``UsageError`` with the file, the site and the key."""
     table = check_table(read_toml(path), _FILE, where=path)
     if "contact" not in table:
         raise UsageError(
@@ -73,11 +70,10 @@ def read_sites(path: Path, *, allow_private: bool = False) -> tuple[Site, ...]:
     if not table.get("site"):
         raise UsageError(f"{path}: no sites. Write for each [[site]] and url = …")
     common = {"contact": table["contact"], **table.get("defaults", {})}
-    more = {"allow_private": True} if allow_private else {}
     sites: dict[str, Site] = {}
     for number, row in enumerate(table["site"], start=1):
         where = f"{path}: site {number}"
-        site = _site(common | check_table(row, KEYS, where=where) | more, where=where)
+        site = _site(common | check_table(row, KEYS, where=where), where=where)
         if sites.setdefault(site.name, site) is not site:
             raise UsageError(
                 f"{path}: {site.name} is named by two sites. Make one of them; what is wanted of "

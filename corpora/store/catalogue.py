@@ -1,7 +1,7 @@
 """Describe datasets for catalogues and hubs: a Croissant file, and a card (README.md).
 
 Examples:
-  onoma card build/letters --license CC0-1.0 --title "Letters of K. Ahlensteg"
+  onoma card build/letters --license CC0-1.0 --facts title="Letters of K. Ahlensteg"
   onoma card build/letters --parquet build/letters-hub
   hf upload USER/letters build/letters-hub . --repo-type dataset
 
@@ -29,13 +29,14 @@ from corpora.datasets.shards import Dataset, datasets_in, open_dataset, refuse_v
 from corpora.errors import CorpusError, UsageError
 from corpora.reports import counted
 from corpora.segmentation.language_tags import primary_language
-from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
+from corpora.system.arguments import SUMMARY, Summary, execute, named_texts, option, parse
 from corpora.system.files import sha256_of
 from corpora.system.staging import beside
 from corpora.system.writing import remove_leftovers, write_json, write_text
 
 CROISSANT, CARD = "croissant.json", "README.md"
 ARROW, PARQUET = "application/vnd.apache.arrow.file", "application/x-parquet"
+_FACTS = ("title", "about", "creator", "url", "published", "cite")
 _MARK = "Made by `onoma card`"
 _SEAL = re.compile(r"<!-- sha256:([0-9a-f]{64}) -->\n?")
 """The last line of a card: a hash of all others."""
@@ -52,20 +53,19 @@ class Options:
         metavar="DIR",
         help="new folder to write the rows to as Parquet, with the card and the Croissant file",
     )
-    title: str | None = option(None, help="title of the data (default: the name of the folder)")
-    about: str = option(
-        "", metavar="TEXT", help="sentence that says what the data is (default: what a row is)"
-    )
     license: str | None = option(
         None,
         metavar="SPDX",
         help="SPDX identifier of the licence of the data (default: that of its documents, if they "
         "have the same)",
     )
-    creator: str = option("", metavar="NAME", help="person or institution that made the data")
-    url: str = option("", help="address of a page about the data")
-    published: str = option("", metavar="DATE", help="date of publication, such as 2026-11-22")
-    cite: str = option("", metavar="TEXT", help="text by which to cite the data")
+    facts: tuple[str, ...] = option(
+        (),
+        metavar="NAME=TEXT",
+        help="title of the data, a sentence about it, its creator, the url of a page, the date "
+        "when it was published, such as 2026-11-22, and how to cite it: title='Letters' about=… "
+        "creator=… url=… published=… cite=…",
+    )
     json: bool = option(default=False, help=SUMMARY)
 
 
@@ -103,7 +103,8 @@ def describe(options: Options) -> Iterator[str | Summary]:
     """Write the card and the Croissant file of a folder; yield the lines to print."""
     found = _datasets(options.path)
     folder = options.parquet or beside(options.path, option="parquet")
-    title = options.title or options.path.resolve().name
+    facts = named_texts(options.facts, _FACTS)
+    facts["title"] = facts["title"] or options.path.resolve().name
     check_own(folder)
     remove_leftovers(folder)
     if options.parquet is not None:
@@ -111,8 +112,8 @@ def describe(options: Options) -> Iterator[str | Summary]:
     else:
         parts = [_as_it_lies(name, dataset, folder) for name, dataset in found.items()]
     license = options.license or _license_of(parts)
-    write_json(folder / CROISSANT, to_croissant(parts, options, title=title, license=license))
-    lines = to_card(parts, options, title=title, license=license)
+    write_json(folder / CROISSANT, to_croissant(parts, facts, license=license))
+    lines = to_card(parts, facts, license=license)
     text = "".join(f"{line}\n" for line in lines)
     write_text(folder / CARD, [text, f"<!-- sha256:{_hash(text)} -->\n"])
     yield f"made  {folder / CARD}, {folder / CROISSANT}: {', '.join(part.name for part in parts)}"
@@ -219,23 +220,23 @@ def _columns(parts: Sequence[Part], name: str) -> Iterator[pa.Array]:
 
 
 def to_croissant(
-    parts: Sequence[Part], options: Options, *, title: str, license: str | None
+    parts: Sequence[Part], facts: Mapping[str, str], *, license: str | None
 ) -> dict[str, object]:
     """Describe datasets in Croissant 1.0 (https://docs.mlcommons.org/croissant/)."""
     about: dict[str, object] = {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
-        "name": title,
-        "description": options.about or _sentence(parts),
+        "name": facts["title"],
+        "description": facts["about"] or _sentence(parts),
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "version": f"{max(part.dataset.description['version'] for part in parts)}.0.0",
     }
     optional = {
         "license": license,
-        "url": options.url,
-        "datePublished": options.published,
-        "citeAs": options.cite,
-        "creator": options.creator and {"@type": "sc:Person", "name": options.creator},
+        "url": facts["url"],
+        "datePublished": facts["published"],
+        "citeAs": facts["cite"],
+        "creator": facts["creator"] and {"@type": "sc:Person", "name": facts["creator"]},
     }
     about |= {name: value for name, value in optional.items() if value}
     about["distribution"] = [item for part in parts for item in _distribution(part)]
@@ -313,11 +314,12 @@ def _type(kind: pa.DataType) -> str:
 
 
 def to_card(
-    parts: Sequence[Part], options: Options, *, title: str, license: str | None
+    parts: Sequence[Part], facts: Mapping[str, str], *, license: str | None
 ) -> Iterator[str]:
     """Write a card in the form of the Hugging Face hub; ``load_dataset`` reads its YAML head."""
+    title = facts["title"]
     yield from ("---", *_head(parts, title=title, license=license), "---", "", f"# {title}", "")
-    yield from (options.about or "Made by [Onoma](https://pypi.org/project/onoma/).", "")
+    yield from (facts["about"] or "Made by [Onoma](https://pypi.org/project/onoma/).", "")
     for part in parts:
         about = part.dataset.description
         yield from (f"## {part.name}", "")
@@ -341,8 +343,8 @@ def to_card(
         inside = next(iter(parts[0].files), "").rpartition("/")[0]
         yield f'onoma.open_dataset("FOLDER{inside and "/" + inside}")'
     yield from ("```", "")
-    if options.cite:
-        yield from ("## Citation", "", options.cite, "")
+    if facts["cite"]:
+        yield from ("## Citation", "", facts["cite"], "")
     yield f"{_MARK}; `{CROISSANT}` says the same for programs."
 
 

@@ -235,6 +235,20 @@ def option(
     return dataclasses.field(default=default, metadata={**of, **own})
 
 
+def named_texts(given: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """Split the values of ``--facts NAME=TEXT …``; the texts that are not given are empty.
+
+    Raises ``UsageError`` for an unknown name.
+    """
+    texts = dict.fromkeys(names, "")
+    for fact in given:
+        name, equals, text = fact.partition("=")
+        if name not in texts or not equals:
+            raise UsageError(f"--facts {fact}: expected NAME=TEXT, with {', '.join(names)}.")
+        texts[name] = text
+    return texts
+
+
 def make_parser(
     name: str, about: str | None, *, is_passed_on: Callable[[str], bool] = lambda _: False
 ) -> ArgumentParser:

@@ -7,7 +7,7 @@ Examples:
       --trim-vocabulary build/letters/documents --output models/student
   onoma export runs/sturm --output build/sturm
   onoma export runs/sturm --output build/sturm-onnx --to onnx --int8
-  onoma export runs/sturm --archive sturm.onoma --licence CC-BY-4.0 --language de
+  onoma export runs/sturm --archive sturm.onoma --facts licence=CC-BY-4.0 language=de
   onoma export hub:dslim/bert-base-NER --to tagger --output models/bert-base-ner
 
 What loads the results of these examples:
@@ -27,10 +27,11 @@ from pathlib import Path
 from typing import Literal
 
 from corpora.errors import UsageError
-from corpora.system.arguments import Summary, option
+from corpora.system.arguments import Summary, named_texts, option
 from modeling.command import as_json, counts, show, start
 
-_CARD, _WHERE = "for the card", "where"
+_WHERE = "where"
+_FACTS = ("name", "licence", "data_licence", "language")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,13 +79,11 @@ class Options:
         metavar="N,N",
         help="of an encoder, keep only these layers, counted from 1; it must then be trained again",
     )
-    name: str = option("", group=_CARD, help="name of the model (default: name of the folder RUN)")
-    licence: str = option(
-        "", metavar="ID", group=_CARD, help="licence of the model, such as CC-BY-4.0"
-    )
-    data_licence: str = option("", metavar="ID", group=_CARD, help="licence of the training data")
-    language: str = option(
-        "", metavar="TAG,TAG", group=_CARD, help="languages of the model, such as de or de,da"
+    facts: tuple[str, ...] = option(
+        (),
+        metavar="NAME=TEXT",
+        help="for the card, name of the model (default: of the folder RUN), its licence, that of "
+        "its data, and its languages: name=… licence=CC-BY-4.0 data_licence=… language=de,da",
     )
     json: bool = as_json()
 
@@ -94,6 +93,7 @@ class Options:
             path: Path | None = getattr(self, name)
             if path is not None and path.exists():
                 raise UsageError(f"--{name} {path}: is there already. Choose another name.")
+        _ = self.on_card  # raises for an unknown name
         places = (self.model, self.model / "final")
         models = [place / name for place in places for name in ("config.json", "tagger.json")]
         is_named = str(self.model).startswith("hub:")
@@ -104,9 +104,10 @@ class Options:
             )
 
     @property
-    def title(self) -> str:
-        """The name on the card."""
-        return self.name or self.model.resolve().name
+    def on_card(self) -> dict[str, str]:
+        """The facts on the card, by name."""
+        facts = named_texts(self.facts, _FACTS)
+        return {**facts, "name": facts["name"] or self.model.resolve().name}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -106,10 +106,11 @@ def write_card(model: Model, options: "Options", folder: Path) -> None:
 def _front(model: Model, options: "Options") -> str:
     """Format the front matter as YAML; values are written as JSON, which is valid YAML."""
     lines: dict[str, str | list[str]] = {"library_name": model.library}
-    if options.language:
-        lines["language"] = [tag.strip() for tag in options.language.split(",")]
-    if options.licence:
-        lines["license"] = options.licence.lower()
+    facts = options.on_card
+    if facts["language"]:
+        lines["language"] = [tag.strip() for tag in facts["language"].split(",")]
+    if facts["licence"]:
+        lines["license"] = facts["licence"].lower()
     lines["tags"] = ["onoma"]
     if model.labels:
         lines["pipeline_tag"] = "token-classification"
@@ -119,7 +120,7 @@ def _front(model: Model, options: "Options") -> str:
 
 
 def _blocks(model: Model, options: "Options") -> Iterator[Block]:
-    yield Heading(options.title, 1)
+    yield Heading(options.on_card["name"], 1)
     yield Text(f"{model.what} {model.n_parameters:,} parameters.")
     yield Heading("Use")
     yield Listing("\n".join(model.usage))
@@ -141,7 +142,7 @@ def _blocks(model: Model, options: "Options") -> Iterator[Block]:
         yield Text("To find names in running text, for editions, catalogues and research.")
         yield Items(_LIMITS.split("\n\n"))
     yield Heading("Licence")
-    yield Text(f"Of the model: {options.licence or _UNKNOWN}.")
+    yield Text(f"Of the model: {options.on_card['licence'] or _UNKNOWN}.")
 
 
 def _data(model: Model, options: "Options") -> Iterator[str]:
@@ -155,7 +156,7 @@ def _data(model: Model, options: "Options") -> Iterator[str]:
     for split, counts in (("train", data.get("train")), ("dev", data.get("dev"))):
         if counts:
             yield f"{split}: " + ", ".join(f"{n:,} {name}" for name, n in counts.items() if n)
-    yield f"Licence of the data: {options.data_licence or _UNKNOWN}"
+    yield f"Licence of the data: {options.on_card['data_licence'] or _UNKNOWN}"
 
 
 def _examples(manifest: Manifest) -> str:

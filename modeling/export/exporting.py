@@ -257,12 +257,12 @@ def _write_archive(options: "Options") -> Iterator[str]:
         found = find_tagger(options.model)
         files = files_in(found.path)
         tagger = TaggingModel.load(found.path)
-        code = usage.ARCHIVED_TAGGER.format(path=f"{options.title}.onoma")
+        code = usage.ARCHIVED_TAGGER.format(path=f"{options.on_card['name']}.onoma")
         card, who = _card_of_tagger(options, tagger, found, code=code, library="onoma"), "Tagger"
     else:
         folder = find_model(options.model)
         files, who = _files_of_encoder(folder), "Encoder"
-        code = usage.ARCHIVED_ENCODER.format(path=f"{options.title}.onoma")
+        code = usage.ARCHIVED_ENCODER.format(path=f"{options.on_card['name']}.onoma")
         card = _card_of_encoder(folder, read_pretrained(folder).build(), code, "onoma")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
         write_card(card, options, Path(temporary))

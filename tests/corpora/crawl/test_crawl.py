@@ -325,8 +325,7 @@ def test_a_finished_output_is_not_crawled_again(crawled):
     ("arguments", "said"),
     [
         ("--warc x --sites s", "one of them"),
-        ("--warc x --archive a", "are for --sites"),
-        ("--html x --allow-private", "are for --sites"),
+        ("--warc x --archive a", "is for --sites"),
         ("--sites s --urls u", "--urls is for --html"),
         ("--sites s --archive {out}/crawl", "neither in the other"),
         ("--sites s", "s: cannot be read"),

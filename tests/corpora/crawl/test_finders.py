@@ -331,9 +331,11 @@ def test_a_site_with_many_hosts_is_not_asked_at_all_of_them_at_once(tmp_path):
         links = "".join(f'<a href="{url}">b</a>' for url in urls)
         server.answers["/"] = (200, HTML, links.encode())
         table = f'contact = "a@b.example"\n[[site]]\nurl = "{server.url("/")}"\ndelay = 0\n'
-        table += f'find = ["recursive"]\nhosts = {[url[7:-2] for url in urls]}\n'
+        table += (
+            f'allow_private = true\nfind = ["recursive"]\nhosts = {[url[7:-2] for url in urls]}\n'
+        )
         (tmp_path / "sites.toml").write_text(table, "utf-8")
-        sites = read_sites(tmp_path / "sites.toml", allow_private=True)
+        sites = read_sites(tmp_path / "sites.toml")
         [tally] = crawl(sites, tmp_path / "archive", say=print).tallies
 
     assert tally.n_pages == 1 + len(hosts)
@@ -346,9 +348,9 @@ def test_a_redirect_to_a_page_that_is_excluded_is_not_followed(tmp_path):
     pages = dict.fromkeys(("/abo/1", "/neu/2"), (200, HTML, b"<p>"))
     with serving({"/": (200, HTML, links)} | moved | pages) as server:
         table = f'contact = "a@b.example"\n[[site]]\nurl = "{server.url("/")}"\ndelay = 0\n'
-        table += 'find = ["recursive"]\nexclude = ["*/abo/*"]\n'
+        table += 'allow_private = true\nfind = ["recursive"]\nexclude = ["*/abo/*"]\n'
         (tmp_path / "sites.toml").write_text(table, "utf-8")
-        sites = read_sites(tmp_path / "sites.toml", allow_private=True)
+        sites = read_sites(tmp_path / "sites.toml")
         [tally] = crawl(sites, tmp_path / "archive", say=print).tallies
 
     assert (server.count("/1"), server.count("/neu/2"), server.count("/abo/1")) == (1, 1, 0)
@@ -361,8 +363,10 @@ def test_a_redirect_to_ftp_or_to_a_password_is_followed_and_shown_by_nobody(tmp_
     links = b'<a href="/0">0</a><a href="/1">1</a>'
     with serving({"/": (200, HTML, links)} | moved) as server:
         table = f'contact = "a@b.example"\n[[site]]\nurl = "{server.url("/")}"\ndelay = 0\n'
-        (tmp_path / "sites.toml").write_text(f'{table}find = ["recursive"]\n', "utf-8")
-        sites = read_sites(tmp_path / "sites.toml", allow_private=True)
+        (tmp_path / "sites.toml").write_text(
+            f'{table}allow_private = true\nfind = ["recursive"]\n', "utf-8"
+        )
+        sites = read_sites(tmp_path / "sites.toml")
         [tally] = crawl(sites, tmp_path / "archive", say=print).tallies
 
     assert tally.refused == {"bad_url": 1}

@@ -55,7 +55,8 @@ def test_defaults_hold_where_a_site_says_nothing(tmp_path):
 def test_private_addresses_are_allowed_by_name_or_for_all(tmp_path):
     table = CONTACT + SITE + 'allow_private = ["10.1.0.0/16"]\n'
 
-    [named], [all_] = read(tmp_path, table), read(tmp_path, table, allow_private=True)
+    [named] = read(tmp_path, table)
+    [all_] = read(tmp_path, CONTACT + SITE + "allow_private = true\n")
 
     assert named.policy.allow_private == ("10.1.0.0/16",)
     assert all_.policy.allow_private == ANY_ADDRESS

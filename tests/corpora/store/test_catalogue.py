@@ -70,7 +70,7 @@ def test_other_libraries_open_every_kind(folder, form, tmp_path):
 
     target = folder if form == "arrow" else tmp_path / "hub"
     options = ["--parquet", str(target)] if form == "parquet" else []
-    more = ["--published", "2026-11-22", "--cite", "A book.", "--url", "https://example.org"]
+    more = ["--facts", "published=2026-11-22", "cite=A book.", "url=https://example.org"]
     assert main([str(folder), *options, *more]) == 0
 
     described = mlcroissant.Dataset(jsonld=str(target / "croissant.json"))

@@ -20,7 +20,7 @@ def test_a_card_has_the_scores_of_the_reports_with_intervals(tmp_path, ner, base
     assert finetune(run, ner, bases / "plain", epochs=1) == 0
     arguments = [str(run), "--ner", str(ner), "--split", "test", "--replicates", "20"]
     assert evaluate(arguments) == 0
-    options = ["--licence", "CC-BY-4.0", "--language", "de,da", "--data-licence", "CC0-1.0"]
+    options = ["--facts", "licence=CC-BY-4.0", "language=de,da", "data_licence=CC0-1.0"]
 
     assert main([str(run), "--output", str(tmp_path / "out"), *options]) == 0
 
