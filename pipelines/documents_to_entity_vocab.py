@@ -29,7 +29,7 @@ from corpora.runs.plan import (
 )
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, origins_of, said, values_in
+from pipelines.options import CommonOptions, option, origins_of, refuse, said, values_in
 
 if TYPE_CHECKING:
     from corpora.runs.build import Build
