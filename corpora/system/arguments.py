@@ -229,19 +229,19 @@ def option(
     and ``at_most`` are bounds that ``check`` tests.
     """
     of = {"positional": positional, "group": group, "one_of": one_of}
-    bounds = {"at_least": at_least, "above": above, "below": below, "at_most": at_most}
-    given = {name: bound for name, bound in bounds.items() if bound is not None}
-    own = {"bounds": given, "settings": {"help": help, **settings}}
+    ends = {"at_least": at_least, "above": above, "below": below, "at_most": at_most}
+    bounds = {name: bound for name, bound in ends.items() if bound is not None}
+    own = {"bounds": bounds, "settings": {"help": help, **settings}}
     return dataclasses.field(default=default, metadata={**of, **own})
 
 
-def named_texts(given: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+def named_texts(facts: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     """Split the values of ``--facts NAME=TEXT …``; the texts that are not given are empty.
 
     Raises ``UsageError`` for an unknown name.
     """
     texts = dict.fromkeys(names, "")
-    for fact in given:
+    for fact in facts:
         name, equals, text = fact.partition("=")
         if name not in texts or not equals:
             raise UsageError(f"--facts {fact}: expected NAME=TEXT, with {', '.join(names)}.")
