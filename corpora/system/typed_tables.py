@@ -39,7 +39,7 @@ T = TypeVar("T", bound="DataclassInstance")
 Text = NewType("Text", str)
 """A string that is not empty."""
 _LISTS = (tuple, frozenset, list)
-_BOUNDS: Mapping[str, Callable[[Any, float], bool]] = {  # Any: a number
+_BOUNDS: Mapping[str, Callable[[float, float], bool]] = {
     "at_least": operator.ge,
     "above": operator.gt,
     "below": operator.lt,
@@ -108,10 +108,12 @@ def bounded(default: float | None, **bounds: float) -> Any:  # Any: as ``datacla
     return field(default=default, metadata={"bounds": bounds})
 
 
-def out_of_bounds(value: object, setting: "Field[Any]") -> str:  # Any: the field's type
+def out_of_bounds(value: object, setting: "Field[object]") -> str:
     """Say what the value of a setting must be; empty for None, and a value within the bounds."""
     bounds = setting.metadata.get("bounds", {})
-    if value is None or all(_BOUNDS[name](value, bound) for name, bound in bounds.items()):
+    if not isinstance(value, int | float) or all(
+        _BOUNDS[name](value, bound) for name, bound in bounds.items()
+    ):
         return ""
     if bounds.keys() == {"at_least", "at_most"}:
         return f"must be from {bounds['at_least']} to {bounds['at_most']:,}"
