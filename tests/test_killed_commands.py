@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from corpora.errors import FolderInUseError, UsageError
-from corpora.system.folders import output_folder
-from corpora.system.writing import appearing, remove_leftovers, temporary_path
+from corpora.system.writing import appearing, output_folder, remove_leftovers, temporary_path
 from tests.datasets import write_dataset
 from tests.modeling.link.samples import letters
 from tests.processes import PYTHONPATH

@@ -50,7 +50,7 @@ class Options:
 def write(options: Options) -> Iterator[str | Summary]:
     """Write the pages; yields the messages to print."""
     from corpora.concordance.folder import open_documents
-    from corpora.system.folders import output_folder
+    from corpora.system.writing import output_folder
 
     check(options)
     dataset, folder = open_documents(options.run)

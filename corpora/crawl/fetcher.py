@@ -27,7 +27,7 @@ from corpora.crawl.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from corpora.crawl.robots import ROBOTS, STALE_S, HostRules, Hosts, Robots
 from corpora.crawl.types import RULES, Fetched, Kind, Reason, Refused, Request, SitePolicy
 from corpora.crawl.urls import BadUrlError, Target, parse_url
-from corpora.system.user_agent import AGENT, crawler_agent
+from corpora.system.web import AGENT, crawler_agent
 from corpora.warc.http import Answer, BodyError, retry_after, unpack_body
 from corpora.warc.writer import Asked, Response, refusal_record, response_record, revisit_record
 

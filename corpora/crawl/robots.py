@@ -26,7 +26,7 @@ from corpora.crawl.reservations import (
 )
 from corpora.crawl.types import Fetched, Refused, Request, SitePolicy
 from corpora.crawl.urls import BadUrlError, Target, parse_url
-from corpora.system.user_agent import AGENT
+from corpora.system.web import AGENT
 
 if TYPE_CHECKING:
     from protego import Protego

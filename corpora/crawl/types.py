@@ -7,7 +7,7 @@ from corpora.crawl.addresses import parse_networks
 from corpora.crawl.urls import Target
 from corpora.errors import UsageError
 from corpora.system.typed_tables import bounded, out_of_bounds
-from corpora.system.user_agent import check_contact
+from corpora.system.web import check_contact
 
 Kind = Literal["page", "list", "feed", "sitemap", "robots", "tdmrep"]
 """The kind of a request. A ``page`` with a lasting status (``fetcher.LASTING``) is never fetched

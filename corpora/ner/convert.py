@@ -24,9 +24,8 @@ from corpora.ner import exchange
 from corpora.reports import counted
 from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
 from corpora.system.files import check_new
-from corpora.system.folders import output_folder
 from corpora.system.staging import beside
-from corpora.system.writing import temporary_path
+from corpora.system.writing import output_folder, temporary_path
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,8 +17,7 @@ from zipfile import ZipFile
 
 from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
 from corpora.system.files import check_new
-from corpora.system.folders import output_folder
-from corpora.system.writing import write_whole
+from corpora.system.writing import output_folder, write_whole
 
 
 class Sample(NamedTuple):

@@ -1,6 +1,7 @@
 """Addresses on the web that are asked: of http and https only, and without passwords.
 
-A redirect is followed under the same conditions, and never from https to http.
+A redirect is followed under the same conditions, and never from https to http. Servers are told the
+``User-Agent`` of the crawler, with a contact address.
 """
 
 import re
@@ -11,6 +12,31 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
 from corpora.errors import UsageError
+
+AGENT = "Onoma"
+"""The name of the crawler in robots.txt and in the ``User-Agent``."""
+_CONTACT = re.compile(r"[\x21-\x7e]+@[\x21-\x7e]+|https?://[\x21-\x7e]+")
+
+
+def check_contact(contact: str, *, name: str) -> None:
+    """Raise ``UsageError`` unless ``contact`` is an e-mail address or the URL of a page.
+
+    ``name`` is the option that the user gave: ``--contact``.
+    """
+    if not _CONTACT.fullmatch(contact):
+        raise UsageError(
+            f"{name} {contact!r}: must be your address of mail or of a page. It goes to the "
+            "server, whose operators block who cannot be reached."
+        )
+
+
+def crawler_agent(contact: str) -> str:
+    """Return the ``User-Agent``: the crawler with its version, and who is responsible."""
+    from importlib.metadata import version
+
+    number = ".".join(version("onoma").split(".")[:2])
+    return f"{AGENT}/{number} (+{contact})"
+
 
 _USER = re.compile(r"(?<=://)[^/?#\s]*@")
 

@@ -1,4 +1,4 @@
-"""Atomic writing of files and folders: temporary names, renaming, fsync, hard links.
+"""Writing of files and folders: atomic, by temporary names and renaming; locks on folders; fsync.
 
 A file or folder appears under its name when it is complete. What was written is on the disk by
 then, and outlives a power cut, unless ``is_durable`` is False.
@@ -17,11 +17,13 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-from corpora.system.files import take_away
+from corpora.errors import UsageError
+from corpora.system.files import locked, take_away
 
 KEPT = 50
 """The number of characters at the end of a name that a temporary name has, which is longer."""
 _TEMPORARY = re.compile(r"\.tmp-[0-9a-f]{32}-.+", re.DOTALL)
+_LOCK = ".lock"
 _HOUR = 3600
 _NO_LINK = {
     *(errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK),
@@ -161,3 +163,30 @@ def _sync(path: Path, flags: int) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def output_folder(folder: Path, *, mark: str = "", others: str = "*") -> Iterator[None]:
+    """Hold a folder, made if it is missing, into which a command writes files.
+
+    Raises ``UsageError`` unless the folder is empty, or was made by the same command: ``mark`` is
+    the file that the command writes first, and without it the folder holds nothing that matches
+    ``others``. Raises ``FolderInUseError`` while another command holds it.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"--output {folder}: is no folder. Choose a new folder.")
+
+    def busy(process: str) -> str:
+        return f"{folder}: another command (process {process}) writes here. Wait for it."
+
+    with locked(folder / _LOCK, busy=busy):
+        try:
+            remove_leftovers(folder)
+            found = (path for path in folder.glob(others) if path.name != _LOCK)
+            if mark and not (folder / mark).is_file() and any(found):
+                raise UsageError(f"--output {folder}: holds something else. Choose a new folder.")
+            yield
+        finally:
+            (folder / _LOCK).unlink(missing_ok=True)
+            with suppress(OSError):  # it holds files
+                folder.rmdir()

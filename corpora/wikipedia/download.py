@@ -25,8 +25,7 @@ from corpora.errors import CorpusError, UsageError
 from corpora.reports import counted
 from corpora.system.arguments import SUMMARY, Summary, execute, fail, option, parse
 from corpora.system.files import locked
-from corpora.system.user_agent import check_contact
-from corpora.system.web import check_address
+from corpora.system.web import check_address, check_contact
 from corpora.system.writing import is_temporary
 from corpora.wikipedia.dump_status import (
     DumpRun,

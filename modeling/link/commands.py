@@ -17,8 +17,8 @@ from corpora.reports import counted
 from corpora.runs.dataset_inputs import check_hashes, check_shared, find_documents, find_shards
 from corpora.runs.named_files import write_named
 from corpora.system.arguments import Summary
-from corpora.system.folders import output_folder
 from corpora.system.parsing import read_json
+from corpora.system.writing import output_folder
 from modeling.huggingface.hub import local_folder
 from modeling.link.candidates import Known
 from modeling.link.contexts import Reader

@@ -19,9 +19,8 @@ from typing import Literal, TypedDict
 from corpora.errors import CorpusError, UsageError
 from corpora.system.arguments import Subcommand, execute, option, parse_subcommand
 from corpora.system.files import check_new, locked
-from corpora.system.folders import output_folder
 from corpora.system.parsing import parse_json
-from corpora.system.writing import write_whole
+from corpora.system.writing import output_folder, write_whole
 from onoma.project.recipe import (
     FILE,
     Step,

@@ -16,7 +16,7 @@ from corpora.crawl.addresses import (
 from corpora.crawl.types import ANY_ADDRESS, SitePolicy
 from corpora.crawl.urls import BadUrlError, parse_url
 from corpora.errors import UsageError
-from corpora.system.user_agent import crawler_agent
+from corpora.system.web import crawler_agent
 
 # The registry of special addresses of IANA (RFC 6890 and later).
 SPECIAL_4 = [

@@ -8,7 +8,7 @@ from corpora.crawl.types import Fetched
 from corpora.news.page_metadata import PageMetadata
 from corpora.news.pages import Revisit
 from corpora.news.rights import decide
-from corpora.system.user_agent import crawler_agent
+from corpora.system.web import crawler_agent
 from tests.corpora.crawl.answers import (
     HTML,
     PAGE,

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from corpora.tei.census import MAX_VALUES, Census, take_census
-from corpora.tei.census_tables import to_html, to_words
-from corpora.tei.draft import draft_edition
 from corpora.tei.edition import edition_path, load_edition
+from corpora.tei.inspection import draft_edition, to_html, to_words
 from corpora.tei.reader import read_tei
 from pipelines.tei_to_ner import main
 

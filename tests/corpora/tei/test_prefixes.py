@@ -8,9 +8,8 @@ from corpora.registers.references import Habits, Referrer, Usage
 from corpora.registers.register import read_registers
 from corpora.tei.card import warnings_of
 from corpora.tei.census import Census
-from corpora.tei.census_tables import to_words
-from corpora.tei.draft import draft_edition
 from corpora.tei.edition import load_edition
+from corpora.tei.inspection import draft_edition, to_words
 from corpora.tei.prefixes import Prefixes, prefix_of, read_prefixes, union
 from corpora.tei.reader import read_tei
 from corpora.tei.style import reference, typed_entity
