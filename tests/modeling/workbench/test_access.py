@@ -75,7 +75,7 @@ def look_at_all(page, axe, looks=(), *, only=(0, 1)):
     for number, (keys, there) in enumerate([((), "#letter"), *looks]):
         for key in keys:
             page.keyboard.press(key)
-            page.wait_for_timeout(80)
+            page.wait_for_timeout(50)
         page.wait_for_selector(there)
         if number % 2 in only:
             assert page.evaluate(RUN) == [], keys
