@@ -6,7 +6,8 @@ that are evaluated. Another parser function, a list, a heading or a table is non
 are stored as a table of redirects (``corpora/datasets/redirect_table.py``), which leads from the
 name of a template to another name, or to ``\x00`` followed by a definition. A template that calls
 a known module (``modules.toml``) is one that our tables have, under whatever name: it leads to two
-``\x00`` followed by that template's name.
+``\x00`` followed by that template's name. One that is no plain text, but puts its pages into
+categories, leads to three ``\x00`` and a line for each.
 """
 
 import re
@@ -59,6 +60,11 @@ _MODULE = re.compile(
 """Matches a template that begins with the call of a module, perhaps in a tag."""
 _PREFIX = re.compile(r"\[\[\s*([^\[\]|{}:]+):")
 _STARTS = frozenset("*#:;=|!{ ")
+_NO_TITLE = re.compile(r"[\[\]{}<>|\x00-\x1f]")
+_CALL = re.compile(r"(?<!\{)\{\{(?!\{)(?:[^{}]|\{\{\{[^{}]*\}\}\})*\}\}(?!\})")
+_LINK = re.compile(
+    r"\[\[\s*([^\[\]|{}:]+):\s*((?:[^\[\]{}|\n]|\{\{\{[^{}\n]*\}\}\})+)(?:\|[^\[\]]*)?\]\]"
+)
 
 Part = Union[str, "Parameter", "Inclusion"]
 Parts = tuple[Part, ...]
@@ -85,16 +91,46 @@ class Inclusion:
     is_function: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Categories:
+    """The categories into which a template puts its pages."""
+
+    titles: tuple[Parts, ...]
+
+    def of(self, call: "Call") -> Iterator[str]:
+        """Yield their titles for a call; not those with markup in them."""
+        titles = (show(title, call).strip() for title in self.titles)
+        return (title for title in titles if title and not _NO_TITLE.search(title))
+
+
 def definition_of(source: str, wiki: Wiki) -> str:
     """Read the definition from a template's page; empty if it is not plain text with parameters.
 
     Of a template that calls a known module, it is ``DEFINED`` and the name of ours.
 
     A definition with a category is not plain: it classifies the page, and adds nothing to its text.
+    The categories that it always adds, after two ``DEFINED``, stand for it.
     """
     text = _shown_part(source)
     if module := _MODULE.match(text):
         return _of_module(module[1], module[2])
+    if plain := _plain(text, wiki):
+        return plain
+    categories = "\n".join(_categories(text, wiki))
+    return f"{2 * DEFINED}{categories}" if categories else ""
+
+
+def _categories(text: str, wiki: Wiki) -> Iterator[str]:
+    """Yield the categories outside of calls, without their namespace, perhaps with parameters."""
+    n_calls = 1
+    while n_calls:
+        text, n_calls = _CALL.subn("", text)
+    for prefix, title in _LINK.findall(text):
+        if wiki.namespaces.get(prefix.strip().lower()) == CATEGORY:
+            yield title.strip()
+
+
+def _plain(text: str, wiki: Wiki) -> str:
     if not text or len(text) > MAX_CHARACTERS or text[0] in _STARTS - {"{"}:
         return ""
     try:
@@ -328,12 +364,14 @@ class Definitions:
         self._table = RedirectTable(folder)
         self._hashes: dict[str, bytes] = {}
 
-    def find(self, name: str) -> Parts | str | None:
+    def find(self, name: str) -> "Parts | str | Categories | None":
         """Return the parsed definition of a template, or the name that it redirects to.
 
-        None if the table has neither.
+        Of a template that is no plain text, its categories. None if the table has none of these.
         """
         found = self._find(name)
+        if found.startswith(3 * DEFINED):
+            return Categories(tuple(map(parse, found[3:].split("\n"))))
         if found.startswith(2 * DEFINED):
             return found[2:]
         return parse(found[1:]) if found[:1] == DEFINED else found or None

@@ -34,7 +34,7 @@ from corpora.wikipedia.markup import tags
 from corpora.wikipedia.nesting import OPENING, Braces, Brackets, Tags
 from corpora.wikipedia.parser_functions import choose
 from corpora.wikipedia.templates import PIPE, Action, TemplateTable, split_call, split_parts
-from corpora.wikipedia.titles import FILE, Wiki, decode
+from corpora.wikipedia.titles import FILE, Wiki, decode, note_category
 
 MAX_DEPTH = 20  # levels of templates inside shown parameters
 
@@ -376,6 +376,9 @@ class Simplifier:
         shown = self.shown(action, inside, depth=depth) if depth < MAX_DEPTH else None
         if shown is not None:
             return shown
+        if action.categories:
+            for category in action.categories.of(split_call(inside, self.today)):
+                note_category(self.wiki.title(f"Category:{category}"), self.page.categories)
         if action.kind == "disambiguation":
             self.page.is_disambiguation = True
         if action.kind == "reference":

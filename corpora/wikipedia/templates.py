@@ -30,7 +30,7 @@ from corpora.wikipedia.authority import (
     check_categories,
     section_types,
 )
-from corpora.wikipedia.definitions import Definitions, Parts
+from corpora.wikipedia.definitions import Categories, Definitions, Parts
 from corpora.wikipedia.disambiguation import signs_of
 from corpora.wikipedia.parser_functions import FUNCTIONS
 from corpora.wikipedia.titles import TEMPLATE, namespace_names, upper_first
@@ -116,6 +116,8 @@ class Action:
     """The parsed definition that is expanded; None for other kinds."""
     asked: str = ""
     """The name that was looked up in the dump's definitions; empty if none was."""
+    categories: Categories | None = None
+    """The categories that a template adds whose definition is not expanded."""
     footnote: str = ""
     """The kind of footnote that a silent template makes (``Aside.footnote``), if any."""
 
@@ -178,15 +180,20 @@ class TemplateTable:
 
     def _named(self, name: str) -> Action:
         """Choose the treatment of a template that no table shows, by the dump's definitions."""
+        action = Action("drop", name[:80])
         if name in self.silent:
-            return Action("silent", name, footnote=self.footnotes.get(name, ""))
+            action = Action("silent", name, footnote=self.footnotes.get(name, ""))
         if self.definitions is None:
-            return Action("drop", name[:80])
+            return action
         found = self.definitions.find(name)
+        if isinstance(found, Categories):
+            return replace(action, categories=found, asked=name)
+        if name in self.silent:
+            return replace(action, asked=name)
         if isinstance(found, tuple):
             return Action("expand", name[:80], definition=found, asked=name)
-        if found and (action := self._known(found)):
-            return replace(action, asked=name)
+        if found and (known := self._known(found)):
+            return replace(known, asked=name)
         return Action("silent" if found in self.silent else "drop", name[:80], asked=name)
 
     def show(self, action: Action, inside: str, *, title: str, today: str) -> str | None:

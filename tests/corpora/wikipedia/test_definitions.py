@@ -4,6 +4,7 @@ import pytest
 
 from corpora.wikipedia.definitions import (
     DEFINED,
+    Categories,
     count_parameters,
     definition_of,
     has_calls,
@@ -67,16 +68,30 @@ def test_templates_of_modules_have_tables():
     [
         "", "{{#invoke:a|b}}", "{{#if:x|{{#time:Y}}}}", "{{{{{1}}}}}", "{{{{{1}}}|x}}",
         "{{a{{b}}|c}}", "a {{#if:x|* b}}", "{{#if:x|[[Kategorie:X]]}}", "{{#if:x|<div>b</div>}}",
+        "{{#time:Y|[[Kategorie:{{{1}}}]]}}",
         "{{a", "{{a}", "{{ }}", "{{{1|{{a}}}",
         "{| \n| a\n|}", "a\n{|\n| b\n|}", "a\n{{#if:{{{1|}}}\n| {{{!}}\n| b}}",
         "a\n* b", "{{{1}}}\n: {{{2}}}", "{{{1|\n# b}}}", "a\n== b ==", "a\n b",
         "a\n|-\n| b", "a\n{{!}} b",
         "<div>Baustein</div>", "Text <ref>x</ref>", "<math>x</math>", "* Punkt", ": ''siehe''",
-        "Stub [[Kategorie:Stub]]", "a }}} b", "{{{1", "__NOTOC__", "x" * 3000, "a < b",
+        "a }}} b", "{{{1", "__NOTOC__", "x" * 3000, "a < b",
     ],
 )  # fmt: skip
 def test_all_else_is_none(source):
     assert definition_of(source, WIKI) == ""
+
+
+def test_a_template_that_is_no_plain_text_has_the_categories_that_it_always_adds():
+    source = (
+        "{|\n| {{#time:Y|[[Kategorie:A]]}}\n|}[[category: Stub|{{{2}}}]] [[Kategorie:Im {{{1|}}}]]"
+    )
+
+    definition = definition_of(source, WIKI)
+
+    assert definition == f"{2 * DEFINED}Stub\nIm {{{{{{1|}}}}}}"
+    categories = Categories(tuple(map(parse, definition[2:].split("\n"))))
+    assert [*categories.of(split_call("Tal"))] == ["Stub", "Im Tal"]
+    assert [*categories.of(split_call("[[Tal]]"))] == ["Stub"]
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,8 @@ TEMPLATES = (
     Page(504, "Vorlage:Ort", "[[Kahn]] ({{{1}}})", namespace=10),
     Page(505, "Vorlage:Bach", "{{Rinnsal|{{{1}}}}} im Tal", namespace=10),
     Page(506, "Vorlage:Rinnsal", "[[{{{1}}}]]", namespace=10),
+    Page(509, "Vorlage:Belege fehlen", "Quelle? [[Kategorie:Ohne Quelle]]", namespace=10),
+    Page(508, "Vorlage:Lage", "* Karte\n[[Kategorie:Im {{{1}}}]]", namespace=10),
 )
 ARTICLES = (
     Page(600, "Tal", "Hier fließt {{Strom|Orbel}}."),
@@ -25,6 +27,7 @@ ARTICLES = (
     Page(602, "Wehr", "Es hat {{Rechnung|2}} Tore und {{Neu|drei}} Stege."),
     Page(603, "Furt", "Sie liegt flach.<ref>{{Ort|[[Mühle]]}}</ref>\n{|\n| {{Ort|Heck}}\n|}"),
     Page(604, "Klamm", "Darin rauscht {{Bach|Orbel}}."),
+    Page(605, "Joch", "Hier ist es eng. {{Lage|Tal}} [[Kategorie:Pass]]{{Belege fehlen}}"),
 )
 N = len(ARTICLES)
 ALL = SmallWiki((*WIKI.pages, *TEMPLATES, *ARTICLES))
@@ -55,6 +58,10 @@ EDITS = {
         lambda w: w.edit("Vorlage:Rinnsal", text="der Bach [[{{{1}}}]]"),
         {"Klamm"},
     ),
+    "category of a template changed": (
+        lambda w: w.edit("Vorlage:Lage", text="* Karte\n[[Kategorie:Am {{{1}}}]]"),
+        {"Joch"},
+    ),
     "redirect to what our tables show is gone": (lambda w: w.without("Vorlage:Maß"), {"Aue"}),
 }
 
@@ -74,10 +81,16 @@ def test_pages_whose_templates_say_something_else_are_read_again(name, earlier, 
 
     assert counts["taken over"] == N_DOCUMENTS + N - len(titles)
     texts, before = (
-        {row["title"]: row["text"] for row in rows_of(output)}
+        {row["title"]: (row["text"], row["categories"]) for row in rows_of(output)}
         for output in (tmp_path / "new", earlier)
     )
     assert {title for title in texts if texts[title] != before[title]} == titles
+
+
+def test_templates_put_pages_into_categories(earlier):
+    [pass_] = [row for row in rows_of(earlier) if row["title"] == "Joch"]
+
+    assert pass_["categories"] == ["Im Tal", "Ohne Quelle", "Pass"]
 
 
 def test_templates_in_blocks_are_asked_for_too(tmp_path):
