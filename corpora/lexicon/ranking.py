@@ -18,7 +18,7 @@ from corpora.lexicon.counting import Flags, Floats
 from corpora.lexicon.known import function_words
 from corpora.lexicon.phrases import Phrases
 from corpora.lexicon.scores import Ratios, ties_at_cuts, ties_of
-from corpora.lexicon.streams import DOTS, TSHEG, Ints, Kind, is_tibetan, is_unspaced
+from corpora.lexicon.streams import DOTS, SPOKEN_PARTS, TSHEG, Ints, Kind, is_tibetan, is_unspaced
 from corpora.lexicon.tables import CHUNK, Strings, Vocabulary
 from corpora.matching.arrays import run_begins
 
@@ -81,13 +81,21 @@ class Forms:
         is_apart = ~is_unspaced(codes) & ~np.isin(edges, [*DOTS])
         return is_apart + 2 * is_tibetan(codes).astype(np.int64)
 
+    @cached_property
+    def _parts_of_numbers(self) -> list[npt.NDArray[np.bool_]]:
+        """Tell which symbols are the first digit of a number that is a word, and which the rest."""
+        symbols = ["", *self.vocabulary.symbols]
+        return [np.array([bool(part.fullmatch(s)) for s in symbols]) for part in SPOKEN_PARTS]
+
     def spell(self, rows: Ints, *, length: int) -> pa.Array:
         """Return the forms of strings, all of the same length."""
+        is_first, is_rest = self._parts_of_numbers
         columns = self.strings.symbols(rows, length=length)
         at_begin, at_end = self._needs.T
         pieces = [self._symbols.take(pa.array(columns[0]))]
         for before, symbols in pairwise(columns):
             mark = np.minimum(at_end[before] & at_begin[symbols], 2)  # nothing, space, tsheg
+            mark[is_first[before] & is_rest[symbols]] = 0
             pieces.append(self._symbols.take(pa.array(symbols + mark * len(at_begin))))
         return pc.binary_join_element_wise(*pieces, "")
 

@@ -4,14 +4,16 @@ A symbol is a character of a script that is written without spaces (``characters
 that belong to it (an extended grapheme cluster, Unicode Standard Annex 29), or a word of the text
 (``words``). In streams of characters, a run of other letters, with or without digits, is also a
 symbol (阿Q, 5G手机), and so is a dot between letters (约翰·史密斯). Two runs with a space between
-are neighbours, the second also if it is a number (iPhone 12).
+are neighbours, the second also if it is a number (iPhone 12). A number that is a word (23333) is
+two symbols: the first digit, and the others.
 
 No candidate spans a boundary. Boundaries are punctuation and line ends; in streams of words, also
 the ends of sentences, and any separator of two words other than the one in forms
-(``ranking.Forms``). A number is not part of a candidate, but it is a neighbour like other symbols:
-a string that always follows a number is no word.
+(``ranking.Forms``). Another number is not part of a candidate, but it is a neighbour like other
+symbols: a string that always follows a number is no word.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -48,6 +50,14 @@ _LONGEST_RUN = 16
 """The most letters and digits of a run that is a symbol; longer runs are addresses and codes."""
 _LOOKED_AT = 10_000
 """The number of characters of a text from which its kind is recognized."""
+_SPOKEN = re.compile(
+    r"(?<![0-9A-Za-z.,:：%/~+—-])(?!1[0-9]{3}(?![0-9]))[0-9]{0,3}([1-9])\1{2,9}(?![0-9A-Za-z.,:：%％/~+—-]|\s*[年月日时分秒点号元块万"
+    r"亿千百多余个名位人岁届次倍条件只支架辆台艘套家所项种类层楼米斤吨公平天周集期章回页股朵])"
+)
+"""Matches a number that is a word: it ends with a digit three times or more, not 0 (23333, 666), is
+no year, and no unit follows."""
+SPOKEN_PARTS = (re.compile("[0-9]"), re.compile(r"[0-9]*([1-9])\1+"))
+"""Match the two symbols of such a number."""
 _UNKNOWN, _MARK, _LETTER, _SYMBOL = range(4)
 _classes: npt.NDArray[np.uint8] = np.zeros(0x110000, np.uint8)  # by code point, filled when needed
 _ALONE, _BEFORE, _AFTER = 1, 2, 3  # clusters of a character: none, with a letter after it, before
@@ -181,8 +191,10 @@ def _stream(
     kept = (classes == _SYMBOL) | (classes != np.append(_MARK, classes[:-1]))
     is_joint = _joints(pieces, classes)
     kept &= ~is_joint
+    is_spoken = _spoken_numbers(pieces, classes)
+    kept |= is_spoken
     runs = _runs(pieces, kept, classes)
-    is_after_joint = np.append(False, is_joint[:-1])[kept][classes[kept] == _LETTER]
+    is_part = (np.append(False, is_joint[:-1]) | is_spoken)[kept][classes[kept] == _LETTER]
     begins = np.flatnonzero(kept)
     has_line_end = np.bitwise_or.reduceat(lasts == ord(_LINE_END), begins)
     ends = np.searchsorted(np.flatnonzero(kept), ends)
@@ -193,7 +205,7 @@ def _stream(
     ids = np.where(has_line_end, np.uint32(LINE), np.uint32(BOUNDARY))
     ids = np.where(classes == _SYMBOL, ids_of[numbers], ids)
     symbols = ["", _LINE_END, *map(name_of, found.tolist())]
-    ids[classes == _LETTER] = _numbers_of(runs, is_after_joint.tolist(), symbols)
+    ids[classes == _LETTER] = _numbers_of(runs, is_part.tolist(), symbols)
     return Stream(ids, symbols, scopes, ends)
 
 
@@ -215,6 +227,15 @@ def _joints(pieces: Sequence[str], classes: npt.NDArray[np.uint8]) -> npt.NDArra
     return found
 
 
+def _spoken_numbers(pieces: Sequence[str], classes: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
+    """Flag the two parts of each number that is a word (23333): the first digit, and the others."""
+    found = np.zeros(len(classes), np.bool_)
+    text = pieces if isinstance(pieces, str) else "".join(piece[0] for piece in pieces)
+    for number in _SPOKEN.finditer(text):
+        found[number.start() : number.start() + 2] = True
+    return found
+
+
 def _runs(
     pieces: Sequence[str], kept: npt.NDArray[np.bool_], classes: npt.NDArray[np.uint8]
 ) -> list[str]:
@@ -225,23 +246,24 @@ def _runs(
     return ["".join(pieces[begin:end]).rstrip(" ") for begin, end in edges]
 
 
-def _numbers_of(runs: Sequence[str], follows: Sequence[bool], symbols: list[str]) -> list[int]:
+def _numbers_of(runs: Sequence[str], parts: Sequence[bool], symbols: list[str]) -> list[int]:
     """Append the runs that may be part of a word to the symbols; return the id of each run.
 
-    A number is part of one only if it ``follows`` another run (12 in iPhone 12).
+    Numbers are ``parts`` of one only behind another run (12 in iPhone 12), and where they are
+    spoken.
     """
-    pairs = [*zip(runs, follows, strict=True)]
-    named = sorted({run for run, is_next in set(pairs) if _is_symbol(run, is_next=is_next)})
+    pairs = [*zip(runs, parts, strict=True)]
+    named = sorted({run for run, is_part in set(pairs) if _is_symbol(run, is_part=is_part)})
     numbers = {run: number for number, run in enumerate(named, len(symbols) + 1)}
     symbols += named
-    return [numbers[run] if _is_symbol(run, is_next=is_next) else OTHER for run, is_next in pairs]
+    return [numbers[run] if _is_symbol(run, is_part=is_part) else OTHER for run, is_part in pairs]
 
 
 @lru_cache(maxsize=1 << 16)
-def _is_symbol(run: str, *, is_next: bool) -> bool:
+def _is_symbol(run: str, *, is_part: bool) -> bool:
     """Tell whether a run may be part of a word."""
     has_letters = any(character.isalpha() and _class_of(character) != _SYMBOL for character in run)
-    return len(run) <= _LONGEST_RUN and (has_letters or is_next)
+    return len(run) <= _LONGEST_RUN and (has_letters or is_part)
 
 
 def _joins_of(codes: Ids) -> npt.NDArray[np.uint8]:

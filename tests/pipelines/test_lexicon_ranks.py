@@ -244,6 +244,13 @@ def test_names_with_dots_letters_and_eight_characters_are_words(tmp_path):
     assert "inner" in flags["·史密斯"]
 
 
+def test_a_number_that_is_a_word_is_in_the_lexicon_and_an_amount_is_not(tmp_path):
+    flags = flags_of(tmp_path, varied("23333", 30) + "共666元。" * 30, top=1.0)
+
+    assert flags["23333"] == []
+    assert not any("6" in form for form in flags)
+
+
 def test_syllables_of_tibetan_make_words_with_tshegs_between_them(tmp_path):
     text = "".join(f"{a}་སངས་རྒྱས་{b}། " for a, b in zip("ཀཁགངཅཆཇ", "ཉཏཐདནཔཕ", strict=True))
 

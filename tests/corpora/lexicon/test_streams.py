@@ -162,3 +162,10 @@ def test_a_space_between_runs_is_none_and_a_number_behind_it_is_part_of_a_name()
     [(_, symbols)] = shown(character_stream([Text("a", "用iPhone 12和Windows 10 系统，12 台")]))
 
     assert symbols == "用 iPhone 12 和 Windows 10 | 系 统 | # | 台 |"
+
+
+def test_numbers_that_are_words_are_two_symbols_and_amounts_are_none():
+    text = "哈哈23333 主播666啊，共666元、 3.333、1999年、13888号，555555"
+    [(_, symbols)] = shown(character_stream([Text("a", text)]))
+
+    assert symbols == ("哈 哈 2 3333 | 主 播 6 66 啊 | 共 # 元 | # | # | # 年 | # 号 | 5 55555 |")
