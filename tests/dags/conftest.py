@@ -16,11 +16,14 @@ from tests.corpora.wikipedia.dump_server import serve
 from tests.dags.steps import (
     CORPUS,
     DATA,
+    RENDERED,
     corpus_steps,
     dumps,
     edition_steps,
     model_steps,
     part_of,
+    rendered_dumps,
+    rendered_steps,
     write_encoder,
 )
 from tests.processes import PYTHONPATH, wait_for
@@ -124,25 +127,29 @@ def warm_python(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def runs(make_airflow, warm_python, tmp_path_factory):
-    """Run all steps of three folders, once for all tests.
+    """Run all steps of four folders, once for all tests.
 
     Returns what became of each step, the folders, and the log.
     """
-    names = ("corpus", "edition", "model")
+    names = ("corpus", "edition", "model", "rendered")
     folders = [tmp_path_factory.mktemp(name) for name in names]
-    corpus, edition, model = folders
+    corpus, edition, model, rendered = folders
     shutil.copytree(DATA / "letters", edition / "letters")
     write_encoder(edition / "encoder")
     airflow = make_airflow("none")
     with serve() as mirror:
         for date, xml in dumps().items():
             mirror.add_run("kleinwiki", date, {part_of(date): xml.encode()})
+        for date, data in rendered_dumps().items():
+            mirror.add_html_run("bachwiki", date, data)
+        (rendered / "settings.toml").write_text(RENDERED.replace("MIRROR", mirror.url))
         settings = CORPUS.replace("MIRROR", mirror.url).replace("NEWS", str(DATA / "news"))
         (corpus / "settings.toml").write_text(settings)
         steps = [
             corpus_steps(corpus),
             edition_steps(edition),
             model_steps(model, corpus=corpus, edition=edition),
+            rendered_steps(),
         ]
         results, log = airflow.run(
             {"python": warm_python} | step | {"settings": str(folder / "settings.toml")}

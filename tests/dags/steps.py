@@ -5,8 +5,11 @@ third article is gone. The second training on the letters learns nothing. The mo
 the other two publish: from the first dump, from the second, and once more.
 """
 
+import io
+import json
 import re
 import sys
+import tarfile
 from pathlib import Path
 
 import torch
@@ -18,6 +21,7 @@ from tests.processes import PYTHONPATH
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 DUMP = DATA / "wikipedia" / "kleinwiki-20261101-pages-articles.xml"
+PAGES = DATA / "wikipedia" / "kleinwiki-NS0-20261101-ENTERPRISE-HTML.ndjson"
 
 FOLDERS = f"""
 work = "work"
@@ -49,6 +53,16 @@ recipe = "crf_small"
 finetune = ["--augment-lexicon", "train", "--set", "training.batch_size=8",
             "training.epochs=4", "optimizer.lr=RATE"]
 evaluate = ["--replicates", "200"]
+"""
+RENDERED = f"""
+{FOLDERS}
+[[wiki]]
+name = "bachwiki"
+contact = "me@example.org"
+mirror = "MIRROR"
+download = ["--html"]
+learn_tokenizer = ["--size", "100"]
+examples = ["--max-length", "32"]
 """
 EDITION = f"""
 {FOLDERS}
@@ -107,6 +121,36 @@ def dumps():
     changed = changed.replace("</page>", f"</page>{NEW_PAGE}", 1)
     gone = re.sub(r"  <page>.*?</page>\n", thin_out, xml, flags=re.DOTALL)
     return {"20261101": xml, "20261201": changed, "20270101": gone}
+
+
+def rendered_dumps():
+    """Return two versions of the sample of rendered pages, by date; a record of one is newer."""
+    lines = PAGES.read_text(encoding="utf-8").replace("kleinwiki", "bachwiki").splitlines()
+    record = json.loads(lines[0])
+    record["version"] = {"identifier": 12}
+    body = record["article_body"]
+    body["html"] = body["html"].replace("revision/11", "revision/12").replace("Eichen", "Erlen")
+    versions = {"20261101": lines, "20261201": [json.dumps(record), *lines[1:]]}
+    return {date: pack(date, "\n".join(lines) + "\n") for date, lines in versions.items()}
+
+
+def pack(date, records):
+    """Pack records as Wikimedia Enterprise does: in a file of a tar, in gzip."""
+    data, packed = records.encode(), io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+        entry = tarfile.TarInfo(f"bachwiki_namespace_0_{date}.ndjson")
+        entry.size = len(data)
+        tar.addfile(entry, io.BytesIO(data))
+    return packed.getvalue()
+
+
+def rendered_steps():
+    """Return the steps of a wiki of rendered pages: a first version, and one that is newer."""
+    dates = (("2026-11-08", "20261101"), ("2026-12-08", "20261201"))
+    return [
+        {"dag": "corpus_refresh", "date": f"{day}T05:00:00+00:00", "conf": {"date": date}}
+        for day, date in dates
+    ]
 
 
 def part_of(date):

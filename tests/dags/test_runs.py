@@ -15,6 +15,7 @@ from corpora.store.inspection import verify
 from corpora.store.retention import prune
 from corpora.store.versions import current, version_names
 from corpora.system.files import sha256_of
+from corpora.wikipedia.reuse import TAKEN
 from modeling.training.sources import read_entities
 from pipelines.wikipedia_to_documents import main as wikipedia_to_documents
 from tests.dags.steps import dumps, part_of
@@ -64,6 +65,17 @@ def test_a_command_that_was_killed_is_tried_again_and_goes_on(runs, tmp_path):
         for folder in (runs.corpus.folder / "store" / "kleinwiki" / "20261208", tmp_path / "direct")
     ]
     assert files[0] == files[1]
+
+
+def test_rendered_pages_are_refreshed_and_unchanged_ones_are_taken_over(runs):
+    first, second = runs.rendered.steps
+    shelf = runs.rendered.folder / "store" / "bachwiki"
+
+    assert (first["state"], second["state"]) == ("success", "success"), runs.rendered.log[-5000:]
+    old, new = (shelf / name for name in ("20261108", "20261208"))
+    texts = [{d.title: d.text for d in open_dataset(v / "documents").records()} for v in (old, new)]
+    assert [title for title in texts[0] if texts[0][title] != texts[1][title]] == ["Windmühle"]
+    assert json.loads((new / "run.json").read_text())["reused"][TAKEN] == len(texts[0]) - 1
 
 
 def test_a_refresh_keeps_the_ids_of_entities_and_the_tokenizer(runs):
