@@ -190,9 +190,8 @@ def _stream(
     # Of a run of other letters or marks, only the first is kept.
     kept = (classes == _SYMBOL) | (classes != np.append(_MARK, classes[:-1]))
     is_joint = _joints(pieces, classes)
-    kept &= ~is_joint
     is_spoken = _spoken_numbers(pieces, classes)
-    kept |= is_spoken
+    kept = (kept & ~is_joint) | is_spoken
     runs = _runs(pieces, kept, classes)
     is_part = (np.append(False, is_joint[:-1]) | is_spoken)[kept][classes[kept] == _LETTER]
     begins = np.flatnonzero(kept)
@@ -229,11 +228,11 @@ def _joints(pieces: Sequence[str], classes: npt.NDArray[np.uint8]) -> npt.NDArra
 
 def _spoken_numbers(pieces: Sequence[str], classes: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
     """Flag the two parts of each number that is a word (23333): the first digit, and the others."""
-    found = np.zeros(len(classes), np.bool_)
+    is_part = np.zeros(len(classes), np.bool_)
     text = pieces if isinstance(pieces, str) else "".join(piece[0] for piece in pieces)
     for number in _SPOKEN.finditer(text):
-        found[number.start() : number.start() + 2] = True
-    return found
+        is_part[number.start() : number.start() + 2] = True
+    return is_part
 
 
 def _runs(
