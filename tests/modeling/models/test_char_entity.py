@@ -6,25 +6,14 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from modeling.config import ConfigError, EncoderConfig, HeadsConfig, PretrainConfig
+from modeling.config import ConfigError, HeadsConfig, PretrainConfig
 from modeling.data.batch import SubwordEntities
 from modeling.huggingface.transfer import init_from
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.text_encoder import build_encoder
+from tests.modeling.models.small_encoder import LUKE_ENCODER
 
-CONFIG = EncoderConfig(
-    n_subwords=60,
-    n_entities=20,
-    width=16,
-    n_layers=2,
-    n_heads=2,
-    inner_width=24,
-    max_positions=32,
-    n_segments=2,
-    entity_width=8,
-    entities="subwords",
-    attention="char_entity",
-)
+CONFIG = replace(LUKE_ENCODER, entities="subwords", attention="char_entity")
 KINDS = {
     "char-entity": CONFIG,
     "at the input": replace(CONFIG, attention="plain"),

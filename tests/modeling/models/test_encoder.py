@@ -6,19 +6,11 @@ import pytest
 import torch
 from torch import nn
 
-from modeling.config import ConfigError, EncoderConfig
+from modeling.config import ConfigError
 from modeling.models.text_encoder import build_encoder
+from tests.modeling.models.small_encoder import BERT
 
-CONFIG = EncoderConfig(
-    n_subwords=60,
-    width=16,
-    n_layers=2,
-    n_heads=2,
-    inner_width=24,
-    max_positions=32,
-    n_segments=2,
-    entity_width=8,
-)
+CONFIG = replace(BERT, entity_width=8)
 KINDS = {
     "bert": replace(CONFIG, attention="plain"),
     "pre-norm": replace(CONFIG, norm="pre", embedding_norm=False, activation="relu"),

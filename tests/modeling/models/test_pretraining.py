@@ -6,25 +6,14 @@ import pytest
 import torch
 from torch.nn import functional
 
-from modeling.config import ConfigError, EncoderConfig, HeadsConfig, PretrainConfig
+from modeling.config import ConfigError, HeadsConfig, PretrainConfig
 from modeling.data.batch import Targets
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.weights import WeightsError
+from tests.modeling.models.small_encoder import LUKE_ENCODER
 
-ENCODER = EncoderConfig(
-    n_subwords=60,
-    n_entities=20,
-    width=16,
-    n_layers=2,
-    n_heads=2,
-    inner_width=24,
-    attention="entity_aware",
-    max_positions=32,
-    entity_width=8,
-    n_segments=2,
-)
 EVERY = HeadsConfig(weights={"subwords": 1.0, "entities": 1.0, "pairs": 1.0})
-CONFIG = PretrainConfig(encoder=ENCODER, heads=EVERY)
+CONFIG = PretrainConfig(encoder=LUKE_ENCODER, heads=EVERY)
 TARGETS = {
     "subwords": Targets(torch.tensor([1, 5, 40]), torch.tensor([7, 59, 7])),
     "entities": Targets(torch.tensor([0, 9]), torch.tensor([3, 19])),
@@ -123,7 +112,7 @@ def test_targets_that_the_model_does_not_predict_are_refused(batch):
 
 
 def test_scores_are_without_dropout_and_leave_the_model_training(batch):
-    dropped = replace(CONFIG, encoder=replace(ENCODER, dropout=0.5, embedding_dropout=0.5))
+    dropped = replace(CONFIG, encoder=replace(LUKE_ENCODER, dropout=0.5, embedding_dropout=0.5))
     model = build(dropped).train()
 
     first, second = model.scores(batch), model.scores(batch)
@@ -151,7 +140,7 @@ def test_scores_have_the_loss_of_evaluation_and_ranks_of_the_logits(batch):
 
 
 def test_entity_head_needs_mentions():
-    encoder = replace(ENCODER, n_entities=0, attention="plain")
+    encoder = replace(LUKE_ENCODER, n_entities=0, attention="plain")
 
     with pytest.raises(ConfigError, match=r"heads\.weights\.entities"):
         build(replace(CONFIG, encoder=encoder))
@@ -175,7 +164,7 @@ def test_a_saved_model_is_the_same_when_loaded(batch, tmp_path, is_tied):
 
 
 def test_weights_of_another_model_are_refused_by_name(tmp_path):
-    model = build(replace(CONFIG, encoder=replace(ENCODER, n_layers=1)))
+    model = build(replace(CONFIG, encoder=replace(LUKE_ENCODER, n_layers=1)))
     model.save(tmp_path)
     CONFIG.save(tmp_path / "config.json")
 
@@ -186,7 +175,7 @@ def test_weights_of_another_model_are_refused_by_name(tmp_path):
 
 
 def test_weights_of_another_shape_are_refused_by_name(tmp_path):
-    build(replace(CONFIG, encoder=replace(ENCODER, n_subwords=61))).save(tmp_path)
+    build(replace(CONFIG, encoder=replace(LUKE_ENCODER, n_subwords=61))).save(tmp_path)
     CONFIG.save(tmp_path / "config.json")
 
     with pytest.raises(WeightsError, match=r"subwords\.weight \(61, 16\), here \(60, 16\)"):

@@ -143,19 +143,13 @@ def test_shared_weights_are_saved_once(toy, tmp_path):
     assert all(a.equal(b) for a, b in zip(model.parameters(), other.parameters(), strict=True))
 
 
-def test_weights_of_another_model_are_refused(toy, tmp_path):
+@pytest.mark.parametrize(("name", "n"), [("other", 2), ("inner.bias", 1)])
+def test_weights_of_another_model_or_size_are_refused(toy, tmp_path, name, n):
     weights = weights_of(toy())
-    weights["other"] = weights.pop("inner.bias")
+    weights[name] = weights.pop("inner.bias")[:1]
 
-    with pytest.raises(WeightsError, match=r"other names or shapes: 2, inner\.bias is the first"):
-        load_weights(toy(), weights, where=tmp_path)
-
-
-def test_weights_of_another_size_are_refused(toy, tmp_path):
-    weights = weights_of(toy())
-    weights["inner.bias"] = weights["inner.bias"][:1]
-
-    with pytest.raises(WeightsError, match=rf"{tmp_path}: .* 1, inner\.bias is the first"):
+    said = rf"{tmp_path}: .*other names or shapes: {n}, inner\.bias is the first"
+    with pytest.raises(WeightsError, match=said):
         load_weights(toy(), weights, where=tmp_path)
 
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 import torch
 import transformers
 
-from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
+from modeling.config import HeadsConfig, PretrainConfig
 from modeling.models.pretraining import PretrainingModel
+from tests.modeling.models.small_encoder import BERT, LUKE_ENCODER
 
 SIZES = {
     "vocab_size": 60,
@@ -77,9 +78,6 @@ def _assert_rows(padded, rows, sizes):
     torch.testing.assert_close(rows, expected, **CLOSE)
 
 
-BERT = EncoderConfig(
-    n_subwords=60, width=16, n_layers=2, n_heads=2, inner_width=24, max_positions=32, n_segments=2
-)
 OURS = {
     "bert": PretrainConfig(encoder=BERT),
     "bert without segments": PretrainConfig(encoder=replace(BERT, n_segments=0)),
@@ -90,7 +88,6 @@ OURS = {
     ),
 }
 LUKE_HEADS = HeadsConfig(weights={"subwords": 1.0, "entities": 1.0})
-LUKE_ENCODER = replace(BERT, n_entities=20, entity_width=8, attention="entity_aware")
 OURS |= {
     "luke": PretrainConfig(encoder=LUKE_ENCODER, heads=LUKE_HEADS),
     "luke, plain": PretrainConfig(
