@@ -22,15 +22,20 @@ def read_json(path, *, split):
 
 
 def _sentences(samples, path, split):
+    return sentences_of([(path.name, rows) for rows in samples], split=split, first=1)
+
+
+def sentences_of(drawn, *, split="train", first=0):
+    """Return sentences of documents with their tokens and tags; numbered through."""
     return [
         Sentence(
-            id=f"{path.name}#{number}",
-            document_id=path.name,
+            id=f"{document}#{number}",
+            document_id=document,
             split=split,
-            tokens=tuple(token for token, _ in rows),
-            tags=tuple(tag for _, tag in rows),
+            tokens=tuple(token for token, _ in words),
+            tags=tuple(tag for _, tag in words),
         )
-        for number, rows in enumerate(samples, start=1)
+        for number, (document, words) in enumerate(drawn, start=first)
     ]
 
 

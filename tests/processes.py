@@ -4,6 +4,7 @@ A process that has ended and for which nobody has waited is dead here: in a cont
 process need not take the status of orphans.
 """
 
+import gc
 import os
 import signal
 import time
@@ -65,3 +66,17 @@ def children_of(pid):
 def workers_of(process):
     """Return the workers of a run, which its server of processes has started."""
     return [pid for child in children_of(process.pid) for pid in children_of(child)]
+
+
+def seconds_of(do, *arguments, times, **options):
+    """Return the least CPU seconds of this process for a call, without searches for garbage."""
+    shortest = float("inf")
+    gc.disable()
+    try:
+        for _ in range(times):
+            start = time.process_time()
+            do(*arguments, **options)
+            shortest = min(shortest, time.process_time() - start)
+    finally:
+        gc.enable()
+    return shortest

@@ -10,6 +10,7 @@ from corpora.datasets.shards import open_dataset
 from corpora.document import Document, Mention
 from pipelines.augment_mentions import main
 from tests.datasets import write_dataset
+from tests.pipelines.test_documents_to_examples import published
 
 pytestmark = pytest.mark.usefixtures("without_runner")
 TEXTS = (
@@ -69,14 +70,6 @@ def added(output):
         ]
         for document in open_dataset(output, "documents").records()
     ]
-
-
-def published(output):
-    return {
-        path.name: path.read_bytes()
-        for path in sorted(output.iterdir())
-        if path.is_file() and not path.name.startswith(".")
-    }
 
 
 def test_all_forms_become_mentions(inputs, tmp_path):

@@ -12,6 +12,7 @@ from corpora.ner import files as ner_files
 from corpora.store.inspection import main as shards
 from pipelines.benchmark_to_ner import main
 from tests.ner_files import examine
+from tests.pipelines.test_tei_to_ner import files_of
 
 pytestmark = pytest.mark.usefixtures("without_runner")
 DATA = Path(__file__).resolve().parents[1] / "data" / "ner"
@@ -31,15 +32,6 @@ def run(output, *options, inputs):
 
 def rows_of(output):
     return list(open_dataset(output, "ner").rows())
-
-
-def files_of(output):
-    """Return the bytes of each published file, by name."""
-    return {
-        str(path.relative_to(output)): path.read_bytes()
-        for path in sorted(output.rglob("*"))
-        if path.is_file() and ".build" not in path.parts and path.name != ".lock"
-    }
 
 
 @pytest.fixture(scope="module")

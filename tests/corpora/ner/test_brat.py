@@ -14,21 +14,17 @@ from corpora.ner.detection import Overrides
 from corpora.ner.exchange import read_annotated, write_documents
 from corpora.ner.files import Part, describe, read_file
 from corpora.ner.found import Origin
-from corpora.ner.sentence_rows import RowMaker
 from corpora.ner.texts import read_brat
 from corpora.tagging import from_iob2
+from tests.corpora.ner.reading import read
 
 same_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 TEXT = "Ada Lovelace kam aus Bad\nBerg. North und South America 𝔊 Ada."
 
 
 def rows_of(path, **said):
-    """Read a file beside its text as the pipeline does."""
-    layout = describe(path, name=path.name, said=Overrides(**said))
-    text = path.with_suffix(".txt")
-    [(found, origin)] = read_file(path, layout, name=path.name, part=Part(), text=text)
-    made = RowMaker(split="train").make(found, layout, origin)
-    return [row for batch in made.batches for row in batch.to_pylist()], made
+    _, rows, made = read(path, **said)
+    return rows, made
 
 
 def names_of(row, column="tags"):

@@ -5,12 +5,10 @@ function makes it. ``READERS`` says what reads it.
 """
 
 import bz2
-import gc
 import gzip
 import json
 import lzma
 import re
-import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -47,6 +45,7 @@ from corpora.text.records import Record
 from corpora.warc.archives import ranges_of, read_archive
 from corpora.warc.http import Answer, parse_answer, unpack_body
 from corpora.wikipedia.bzip2 import Bzip2File
+from tests.processes import seconds_of
 
 MEASURED_S = 0.004
 """Seconds that the smaller of two inputs takes at least: shorter ones cannot be measured."""
@@ -621,17 +620,12 @@ LARGE = {
 
 def seconds(read: Callable[[Path], object], path: Path, data: bytes, *, times: int) -> float:
     path.write_bytes(data)
-    shortest = float("inf")
-    gc.disable()
-    try:
-        for _ in range(times):
-            start = time.process_time()
-            with suppress(CorpusError):
-                read(path)
-            shortest = min(shortest, time.process_time() - start)
-    finally:
-        gc.enable()
-    return shortest
+
+    def read_it() -> None:
+        with suppress(CorpusError):
+            read(path)
+
+    return seconds_of(read_it, times=times)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -3,9 +3,7 @@ link is accounted for, and time grows with the length.
 
 """
 
-import gc
 import itertools
-import time
 import unicodedata
 from collections.abc import Callable, Iterator
 
@@ -20,6 +18,7 @@ from corpora.wikipedia.structure import CONTROL, has_control
 from corpora.wikipedia.templates import load_templates
 from corpora.wikipedia.titles import wiki_of
 from corpora.wikipedia.wikitext import extract
+from tests.processes import seconds_of
 
 LANGUAGES = ("en", "de", "zh", "fr")
 WIKIS = {lang: wiki_of(name=f"{lang}wiki", lang=lang) for lang in LANGUAGES}
@@ -265,28 +264,17 @@ LONG: dict[str, Callable[[int], str]] = {
 }
 
 
-def seconds(source: str, lang: str, *, times: int) -> float:
-    shortest = float("inf")
-    gc.disable()
-    try:
-        for _ in range(times):
-            start = time.process_time()
-            read(source, lang=lang)
-            shortest = min(shortest, time.process_time() - start)
-    finally:
-        gc.enable()
-    return shortest
-
-
 @pytest.mark.parametrize("make", LONG.values(), ids=LONG)
 def test_four_times_the_text_takes_about_four_times_as_long(make):
     lang = "zh" if "-{" in make(1) else "en"
     n = 500
-    while seconds(make(n), lang, times=1) < 0.004 and n < 500_000:
+    while seconds_of(read, make(n), lang=lang, times=1) < 0.004 and n < 500_000:
         n *= 2
 
     ratios = (
-        seconds(make(4 * n), lang, times=2) / seconds(make(n), lang, times=3) for _ in range(4)
+        seconds_of(read, make(4 * n), lang=lang, times=2)
+        / seconds_of(read, make(n), lang=lang, times=3)
+        for _ in range(4)
     )
 
     assert any(ratio < 8 for ratio in ratios)  # it would be 16 if each part met each other one

@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpora.document import Sentence
 from corpora.tagging import from_iob2
 from modeling.data.gazetteer import (
     Gazetteer,
@@ -15,7 +14,7 @@ from modeling.data.gazetteer import (
     with_best_level,
 )
 from modeling.data.tagset import TagSet
-from tests.ner_files import read_conll
+from tests.ner_files import read_conll, sentences_of
 
 WORDS = st.lists(
     st.tuples(st.sampled_from("abcd"), st.sampled_from(("O", "O", "B-X", "B-Y", "I-X"))), max_size=6
@@ -24,22 +23,9 @@ SETS = st.lists(st.tuples(st.sampled_from("stuvw"), WORDS), max_size=12)
 TAGSET = TagSet(("X", "Y"))
 
 
-def sentences(drawn):
-    return [
-        Sentence(
-            id=f"{document}#{number}",
-            document_id=document,
-            split="train",
-            tokens=tuple(token for token, _ in words),
-            tags=tuple(tag for _, tag in words),
-        )
-        for number, (document, words) in enumerate(drawn)
-    ]
-
-
 @given(SETS, st.integers(2, 12))
 def test_a_sentence_is_looked_up_among_the_names_of_other_folds(drawn, n_folds):
-    rows = sentences(drawn)
+    rows = sentences_of(drawn)
     folds = folds_of(rows, n_folds)
 
     found = cross_fitted(rows, TAGSET, folds=n_folds, thresholds=[0, 10])
@@ -61,12 +47,12 @@ def test_a_form_of_one_document_alone_is_never_found_in_it(drawn, n_folds):
     ]
 
     if len({document for document, _ in own}) > 1:
-        assert not cross_fitted(sentences(own), TAGSET, folds=n_folds).tags.any()
+        assert not cross_fitted(sentences_of(own), TAGSET, folds=n_folds).tags.any()
 
 
 @given(SETS, st.integers(2, 12))
 def test_a_document_is_in_one_fold_and_folds_differ_by_a_document_at_most(drawn, n_folds):
-    rows = sentences(drawn)
+    rows = sentences_of(drawn)
     if len({row.document_id for row in rows}) < 2:
         return
 
@@ -81,7 +67,7 @@ def test_a_document_is_in_one_fold_and_folds_differ_by_a_document_at_most(drawn,
 
 @given(st.integers(0, 40), st.integers(1, 12))
 def test_a_single_document_is_cut_into_blocks(n, n_folds):
-    rows = sentences([("d", [("a", "O")])] * n)
+    rows = sentences_of([("d", [("a", "O")])] * n)
 
     folds = folds_of(rows, n_folds).tolist()
 
@@ -96,7 +82,7 @@ def test_the_threshold_is_the_one_whose_names_score_best():
     drawn = [(document, [("a", "B-X"), *[("b", "O")] * 6, ("c", "O")]) for document in "stuv"]
     drawn += [(document, [("b", "B-X")]) for document in "stuv"]
 
-    gazetteer, found = learn_gazetteer(sentences(drawn), TAGSET, folds=4)
+    gazetteer, found = learn_gazetteer(sentences_of(drawn), TAGSET, folds=4)
 
     assert gazetteer.level == 3  # a seventh is below three twentieths
     assert found.tags[:8, 0].tolist() == [1, 0, 0, 0, 0, 0, 0, 0]
@@ -129,7 +115,7 @@ def test_labels_may_be_left_out_of_account():
 def test_names_from_elsewhere_get_the_threshold_that_suits_the_sentences(tmp_path, file, level):
     path = tmp_path / "names.tsv"
     path.write_text(file, encoding="utf-8")
-    rows = sentences([("d", [("a", "O"), ("b", "B-Y")]), ("d", [("a", "O")])])
+    rows = sentences_of([("d", [("a", "O"), ("b", "B-Y")]), ("d", [("a", "O")])])
 
     gazetteer = with_best_level(Gazetteer.from_file(path), rows, TAGSET)
 

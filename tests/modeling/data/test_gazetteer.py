@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
-from corpora.document import Sentence
 from corpora.errors import CorpusError
 from corpora.ner.gazetteer import LEVELS
 from corpora.tagging import from_iob2, to_iob2
 from modeling.data.gazetteer import Gazetteer
 from modeling.data.tagset import TagSet
 from tests.corpora.ner.slow_gazetteer import learn_names, leftmost_longest
-from tests.ner_files import examine, read_conll
+from tests.ner_files import examine, read_conll, sentences_of
 
 WORDS = st.lists(
     st.tuples(st.sampled_from("abcd"), st.sampled_from(("O", "O", "B-X", "B-Y", "I-X"))), max_size=9
@@ -33,16 +32,7 @@ def decided(features, n_tags):
 
 
 def sentences(drawn, split="train"):
-    return [
-        Sentence(
-            id=f"{split}#{number}",
-            document_id=split,
-            split=split,
-            tokens=tuple(token for token, _ in words),
-            tags=tuple(tag for _, tag in words),
-        )
-        for number, words in enumerate(drawn)
-    ]
+    return sentences_of([(split, words) for words in drawn], split=split)
 
 
 def sentence(text):

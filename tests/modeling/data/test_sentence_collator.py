@@ -6,7 +6,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpora.document import Sentence
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import MaskingConfig
 from modeling.data.batches import Collator
@@ -18,6 +17,7 @@ from modeling.data.sentences import SentenceEncoder
 from modeling.data.tagset import TagSet
 from modeling.data.texts import Part, SubwordIds, View
 from modeling.tagging_config import SentencesConfig
+from tests.ner_files import sentences_of
 
 TOKENIZER = Tokenizer(
     wordpiece([*SPECIALS, *"abcd", *(f"##{c}" for c in "abcd")], cased=True), name="t"
@@ -30,19 +30,6 @@ WORDS = st.tuples(
 SENTENCES = st.lists(
     st.tuples(st.sampled_from("xyz"), st.lists(WORDS, max_size=12)), min_size=1, max_size=6
 )
-
-
-def rows_of(drawn):
-    return [
-        Sentence(
-            id=f"{document}#{number}",
-            document_id=document,
-            split="train",
-            tokens=tuple(token for token, _ in words),
-            tags=tuple(tag for _, tag in words),
-        )
-        for number, (document, words) in enumerate(drawn)
-    ]
 
 
 def subwords_of(token):
@@ -60,7 +47,7 @@ def collate(drawn, numbers, *, length=64, overlap=8, context="none", **settings)
     encoder = SentenceEncoder(
         TOKENIZER, SentencesConfig(max_length=length, overlap=overlap, context=context)
     )
-    return SentenceCollator(encoder.encode(rows_of(drawn)), **settings)(numbers)
+    return SentenceCollator(encoder.encode(sentences_of(drawn)), **settings)(numbers)
 
 
 def sequences(batch):
@@ -85,7 +72,7 @@ def test_a_sentence_that_fits_is_one_window(drawn):
 
     expected = [[id for token, _ in words for id in subwords_of(token)] for _, words in drawn]
     assert sequences(batch) == [[CLS, *ids, SEP] for ids in expected]
-    assert batch.inputs.ids == batch.ids == tuple(row.id for row in rows_of(drawn))
+    assert batch.inputs.ids == batch.ids == tuple(row.id for row in sentences_of(drawn))
 
 
 @given(SENTENCES, st.data(), st.integers(16, 40), st.sampled_from(("none", "document")))
@@ -135,14 +122,14 @@ def test_a_word_that_no_window_holds_is_cut_and_counted(drawn, length):
 def test_tags_are_those_of_the_sentences(drawn):
     batch = collate(drawn, range(len(drawn)), tagset=TAGSET)
 
-    expected = [code for row in rows_of(drawn) for code in TAGSET.encode(row.tags).tolist()]
+    expected = [code for row in sentences_of(drawn) for code in TAGSET.encode(row.tags).tolist()]
     assert batch.tags.tolist() == expected
     assert batch.n_targets == {"tags": len(expected)}
 
 
 @given(SENTENCES)
 def test_context_is_read_but_has_no_words(drawn):
-    rows = rows_of(drawn)
+    rows = sentences_of(drawn)
 
     batch = collate(drawn, range(len(drawn)), length=1000, context="document")
 

@@ -1,5 +1,8 @@
 """Small taggers with random weights, large enough that scores differ clearly."""
 
+import contextlib
+import re
+
 import pytest
 import torch
 
@@ -39,6 +42,15 @@ def save_tagger(
     manifest = {"recipe": "small", "config": {"head": config.head.to_json()}}
     write_json(folder / "run.json", manifest | {"dev": {"strict_f1": 0.5, "epoch": 2}})
     return folder
+
+
+def run_card(folder):
+    """Run the code of a card beside the folder; returns its names."""
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    made = {}
+    with contextlib.chdir(folder.parent):
+        exec(re.search(r"```\n(.*?)```", text, flags=re.DOTALL)[1], made)  # noqa: S102
+    return made
 
 
 @pytest.fixture

@@ -1,8 +1,5 @@
 """Taggers in transformers: the same scores, by the code that their cards show."""
 
-import contextlib
-import re
-
 import pytest
 import torch
 from tokenizers import Tokenizer as Backend
@@ -15,19 +12,11 @@ from modeling.layers.embeddings import pool_words
 from modeling.models.spans import CHUNK
 from modeling.models.tagging import TaggingModel
 from modeling.taggers.tagger import Tagger, document_of
+from tests.modeling.export.conftest import run_card
 
 
 def batch_of(tagger, sentence):
     return tagger._collator([sentence])([0])
-
-
-def run_card(folder):
-    """Run the code of a card; returns its names."""
-    text = (folder / "README.md").read_text(encoding="utf-8")
-    made = {}
-    with contextlib.chdir(folder.parent):
-        exec(re.search(r"```\n(.*?)```", text, flags=re.DOTALL)[1], made)  # noqa: S102
-    return made
 
 
 @pytest.mark.parametrize(

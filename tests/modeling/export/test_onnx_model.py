@@ -1,8 +1,6 @@
 """ONNX: the padded encoder is the encoder, and onnxruntime finds what torch finds."""
 
-import contextlib
 import json
-import re
 import shutil
 import sys
 from dataclasses import replace
@@ -23,7 +21,7 @@ from modeling.predict.__main__ import main as predict
 from modeling.taggers.counts import strict_f1
 from modeling.taggers.tagger import Tagger
 from modeling.training.run_folder import identify
-from tests.modeling.export.conftest import save_tagger
+from tests.modeling.export.conftest import run_card, save_tagger
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 LETTER, EDITION = DATA / "enrich" / "09.xml", DATA / "letters" / "edition.toml"
@@ -36,15 +34,6 @@ ATTENTIONS = {
     "whole-word": {"attention": "whole_word", "window": 1},
     "whole-word relative": {"attention": "whole_word_relative", "positions": "none", "clip": 2},
 }
-
-
-def run_card(folder):
-    """Run the code of a card beside the folder; returns its names."""
-    text = (folder / "README.md").read_text(encoding="utf-8")
-    made = {}
-    with contextlib.chdir(folder.parent):
-        exec(re.search(r"```\n(.*?)```", text, flags=re.DOTALL)[1], made)  # noqa: S102
-    return made
 
 
 def batch_of(tagger, sentences):
