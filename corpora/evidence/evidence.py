@@ -7,13 +7,13 @@ document of the place (cross-fitting).
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from corpora.evidence.logistic import Logistic, fit, sigmoid
+from corpora.evidence.logistic import Logistic, Stepped, fit, sigmoid
 from corpora.evidence.places import Floats, Places
 from corpora.evidence.precision import Measured, Ratio, lowest_threshold, measure
 from corpora.system.parsing import parse_json
@@ -25,7 +25,7 @@ N_FOLDS = 5
 class Evidence:
     """A model of places, and the threshold that reaches the precision that was asked for."""
 
-    model: Logistic
+    model: Stepped
     calibration: tuple[float, float]
     """Intercept and slope by which the model's log-odds become calibrated ones."""
     min_precision: float
@@ -55,9 +55,10 @@ class Evidence:
     def from_json(cls, text: str) -> "Evidence":
         """Rebuild what ``to_json`` wrote."""
         stored = parse_json(text)
-        model, (intercept, slope) = stored["model"], stored["calibration"]
+        model, (intercept, slope) = stored["model"]["model"], stored["calibration"]
+        logistic = Logistic(tuple(model["names"]), tuple(model["weights"]), model["intercept"])
         return cls(
-            Logistic(tuple(model["names"]), tuple(model["weights"]), model["intercept"]),
+            Stepped(tuple(map(tuple, stored["model"]["cuts"])), logistic),
             (intercept, slope),
             stored["min_precision"],
             stored["measured"] and _measured(**stored["measured"]),
@@ -82,19 +83,18 @@ def learn(
     n_missed: float = 0,
     is_cautious: bool = False,
     unknown: Floats | None = None,
+    n_parts: Sequence[int] = (1,),
 ) -> Evidence:
     """Learn from places, and find the lowest threshold that reaches a precision.
 
     ``n_missed`` mentions had no place, and lower the recall. ``is_cautious``: the lower end of the
     interval must reach the precision. ``unknown``: features of places of unknown truth, whose mean
-    probability above the threshold must reach it, too: they are not as the others are.
+    probability above the threshold must reach it, too: they are not as the others are. ``n_parts``:
+    tries for the steps of features (``Stepped.fit``); the one that finds most of the held-out
+    mentions is taken.
     """
-    held_out = cross_fit(places)
-    odds = replace(places, names=("log_odds",), features=held_out[:, None])
-    line = fit(odds, ridge=1e-3)
-    evidence = Evidence(fit(places), (line.intercept, max(line.weights[0], 0.0)), min_precision)
-    chances = evidence.calibrated(held_out)
-    threshold = lowest_threshold(min_precision, chances, places, is_cautious=is_cautious)
+    fits = (_fitted(places, n, min_precision, is_cautious=is_cautious) for n in n_parts)
+    evidence, chances, threshold = max(fits, key=lambda fitted: _recall(places, *fitted[1:]))
     expected = None
     if unknown is not None and threshold is not None:
         there = evidence.probabilities(unknown)
@@ -109,7 +109,26 @@ def learn(
     return replace(evidence, measured=measured, expected=expected)
 
 
-def cross_fit(places: Places) -> Floats:
+def _fitted(
+    places: Places, n_parts: int, min_precision: float, *, is_cautious: bool
+) -> tuple[Evidence, Floats, float | None]:
+    """Return a model, the probabilities of held-out places, and the lowest threshold."""
+    held_out = cross_fit(places, n_parts=n_parts)
+    line = fit(replace(places, names=("log_odds",), features=held_out[:, None]), ridge=1e-3)
+    calibration = (line.intercept, max(line.weights[0], 0.0))
+    evidence = Evidence(Stepped.fit(places, n_parts=n_parts), calibration, min_precision)
+    chances = evidence.calibrated(held_out)
+    threshold = lowest_threshold(min_precision, chances, places, is_cautious=is_cautious)
+    return evidence, chances, threshold
+
+
+def _recall(places: Places, chances: Floats, threshold: float | None) -> float:
+    """Add up the mentions at held-out places above a threshold."""
+    above = chances >= (2.0 if threshold is None else threshold)
+    return float(places.weights[above] @ places.truth[above])
+
+
+def cross_fit(places: Places, *, n_parts: int = 1) -> Floats:
     """Compute the log-odds of each place by a model that has seen no place of its document.
 
     Where all places are of one document, they are dealt out one by one.
@@ -121,5 +140,6 @@ def cross_fit(places: Places) -> Floats:
     log_odds = np.zeros(len(places))
     for fold in range(n_folds):
         is_held = groups % n_folds == fold
-        log_odds[is_held] = fit(places.part(~is_held)).log_odds(places.features[is_held])
+        model = Stepped.fit(places.part(~is_held), n_parts=n_parts)
+        log_odds[is_held] = model.log_odds(places.features[is_held])
     return log_odds

@@ -1,9 +1,13 @@
 """Logistic regression with a ridge penalty, by Newton's method: the same places, the same model.
 
-Shapes: N places, F features.
+A feature may also be described by the steps that its value has passed (``Stepped``): a sum of
+curves, one for each feature, as in generalized additive models (Hastie and Tibshirani 1986).
+
+Shapes: N places, F features, S steps of all features.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +15,8 @@ from corpora.evidence.places import Floats, Places
 
 RIDGE = 1.0
 """The penalty of the squared weight of a standardised feature, in places."""
+RIDGE_OF_STEPS = 10.0
+"""The same where features have steps, which are many."""
 _RELATIVE = 0.01  # of its mean: a feature that varies less tells next to nothing
 _MAX_STEPS = 50
 _CONVERGED = 1e-8
@@ -32,6 +38,61 @@ class Logistic:
         # A sum of products, not of BLAS: its order does not depend on the number of threads.
         products: Floats = (features * np.array(self.weights)).sum(axis=1)
         return products + self.intercept
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """A fitted model of features and of the steps that they pass."""
+
+    cuts: tuple[tuple[float, ...], ...]
+    """For each feature, the values at which it has a step, ascending."""
+    model: Logistic
+    """The model of the F features and S steps, in this order."""
+
+    @classmethod
+    def fit(cls, places: Places, *, n_parts: int = 1) -> "Stepped":
+        """Fit a model to places; a feature has its steps between ``n_parts`` equal parts of them.
+
+        With one part there are no steps.
+        """
+        ranks = np.linspace(0, 1, n_parts + 1)[1:-1]
+        borders = np.quantile(places.features, ranks, axis=0).T if len(places) else ()
+        lowest = places.features.min(axis=0, initial=np.inf)
+        cuts = tuple(
+            tuple(np.unique(values[values > low]).tolist() or [])
+            for values, low in zip(borders, lowest, strict=True)
+        )
+        names = [
+            f"{name} from {cut:g}"
+            for name, of in zip(places.names, cuts, strict=True)
+            for cut in of
+        ]
+        described = replace(
+            places, names=(*places.names, *names), features=_described(places.features, cuts)
+        )
+        return cls(cuts, fit(described, ridge=RIDGE if n_parts == 1 else RIDGE_OF_STEPS))
+
+    def log_odds(self, features: Floats) -> Floats:
+        """Compute the log-odds of places, shape (N,), from their features, shape (N, F)."""
+        return self.model.log_odds(_described(features, self.cuts))
+
+    def changes(self) -> dict[str, float]:
+        """Compute how each feature moves the log-odds from its lowest to its highest step."""
+        weights = np.split(
+            np.array(self.model.weights[len(self.cuts) :]),
+            np.cumsum([len(of) for of in self.cuts])[:-1],
+        )
+        slopes = zip(self.model.names, self.model.weights, self.cuts, weights, strict=False)
+        return {
+            name: weight * (of[-1] - of[0] if of else 1.0) + float(steps.sum())
+            for name, weight, of, steps in slopes
+        }
+
+
+def _described(features: Floats, cuts: Sequence[Sequence[float]]) -> Floats:
+    """Put a flag for each step beside the features, shape (N, F + S)."""
+    flags = [column[:, None] >= np.array(of) for column, of in zip(features.T, cuts, strict=True)]
+    return np.concatenate([features, *flags], axis=1)
 
 
 def sigmoid(log_odds: Floats) -> Floats:

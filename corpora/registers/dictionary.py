@@ -25,6 +25,9 @@ from corpora.tei.style import template
 
 MIN_NAMES = 50
 """The fewest tagged names at places of known forms from which anything is learned."""
+N_PARTS = (1, 8)
+"""The tries for the steps of features: letters of one edition are alike, so that steps that are
+found in some also hold in others, if there are enough of them."""
 ERRORS_OF_IDS = 0.4
 """The part of the errors that are allowed for names that is allowed for their ids: of names that
 are right at 95 %, ids are right at 98 %."""
@@ -82,11 +85,14 @@ def learn_places(names: TaggedNames, *, min_precision: float) -> Learned | None:
                         of_meanings.add(features, entity == name.entities[0], document.source)
     if sum(samples.truth) < MIN_NAMES:
         return None
-    evidence = learn(samples.table(), min_precision=min_precision, n_missed=n_missed)
+    evidence = learn(
+        samples.table(), min_precision=min_precision, n_missed=n_missed, n_parts=N_PARTS
+    )
     least = 1 - ERRORS_OF_IDS * (1 - min_precision)
     is_enough = sum(of_meanings.truth) >= MIN_NAMES
-    meanings = learn(of_meanings.table(), min_precision=least) if is_enough else None
-    return Learned(evidence, meanings)
+    if not is_enough:
+        return Learned(evidence, None)
+    return Learned(evidence, learn(of_meanings.table(), min_precision=least, n_parts=N_PARTS))
 
 
 class _Samples:

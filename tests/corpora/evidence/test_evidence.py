@@ -165,7 +165,7 @@ def test_the_order_of_places_does_not_change_the_model():
     shuffled = learn(places.part(order), min_precision=0.8)
 
     evidence = learn(places, min_precision=0.8)
-    assert shuffled.model.weights == pytest.approx(evidence.model.weights, abs=1e-6)
+    assert shuffled.model.model.weights == pytest.approx(evidence.model.model.weights, abs=1e-6)
     assert shuffled.measured.threshold == pytest.approx(evidence.measured.threshold, abs=1e-6)
 
 
@@ -175,3 +175,28 @@ def test_one_document_alone_is_judged_place_by_place():
     evidence = learn(places_of(places.features, places.truth, documents=1), min_precision=0.8)
 
     assert evidence.measured.recall.value > 0.2
+
+
+def test_steps_find_what_no_line_tells_and_are_taken_where_they_find_more():
+    values = np.random.default_rng(4).normal(size=(4_000, 1))
+    bump = places_of(values, np.abs(values[:, 0]) < 0.6, documents=40)
+    line = drawn(4_000)
+
+    by_line, by_steps = (learn(bump, min_precision=0.8, n_parts=n) for n in ((1,), (1, 8)))
+
+    assert by_line.measured is None
+    assert by_steps.measured.recall.value > 0.8
+    assert not any(learn(line, min_precision=0.9, n_parts=(1, 8)).model.cuts) or (
+        learn(line, min_precision=0.9, n_parts=(1, 8)).measured.recall.value
+        > learn(line, min_precision=0.9).measured.recall.value
+    )
+
+
+def test_a_stepped_model_is_stored_whole():
+    evidence = learn(drawn(), min_precision=0.8, n_parts=(8,))
+
+    stored = Evidence.from_json(evidence.to_json())
+
+    assert stored == evidence
+    assert list(evidence.model.changes()) == ["0", "1"]
+    assert min(evidence.model.changes().values()) > 0
