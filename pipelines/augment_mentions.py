@@ -43,19 +43,22 @@ class Options(CommonOptions):
         help="forms to find: an entity vocabulary, a lexicon, or lines 'form TAB entity', "
         "optionally with 'TAB prior TAB link probability'",
     )
-    policy: Literal["all", "gated", "remove"] = option(
+    policy: Literal["all", "gated"] = option(
         "all",
         help="add all forms, or (gated) those that are probably mentions where they stand, as "
-        "spelled, and remove title matches that are not; or (remove) only remove these, and add "
-        "nothing (default: all)",
+        "spelled, and remove title matches that are not (default: all)",
     )
     min_precision: float = option(
         0.95,
         at_least=0,
         at_most=1,
         metavar="RATIO",
-        help="with --policy gated or remove: fraction of the added mentions that shall be right, "
-        "as links that are hidden show it (default: 0.95)",
+        help="with --policy gated: fraction of the added mentions that shall be right, as links "
+        "that are hidden show it (default: 0.95)",
+    )
+    only_remove: bool = option(
+        default=False,
+        help="with --policy gated: only remove doubtful title matches, and add nothing",
     )
     right: Literal["word", "prefix"] = option(
         "word",
@@ -104,11 +107,11 @@ def plan(options: Options) -> Plan:
     from corpora.runs.dataset_inputs import find_documents
 
     check_tag(options.lang)
-    is_gated = options.policy != "all"
+    is_gated = options.policy == "gated"
     if is_gated:
         refuse(options, "right", "variants", because="is for --policy all")
     else:
-        refuse(options, "min_precision", because="is for --policy gated and remove")
+        refuse(options, "min_precision", "only_remove", because="is for --policy gated")
     files = find_documents(options.input, limit=options.limit)
     forms = _forms_files(options.forms)
     words, column = _lexicon_of(options, is_gated=is_gated)
@@ -125,7 +128,7 @@ def plan(options: Options) -> Plan:
         pipeline="augment_mentions",
         datasets=DATASETS,
         parameters={
-            "gate": values_in(options, "min_precision", "policy") if is_gated else None,
+            "gate": values_in(options, "min_precision", "only_remove") if is_gated else None,
             "lexicon": words and {"of": column, "words": asdict(words)},
             **values_in(settings, "right", "variants", "lang", "space"),
             **values_in(settings, "limit"),
@@ -220,7 +223,7 @@ def index(units: PCollection, settings: Settings, run: Run) -> PCollection:
     from pipelines.transforms.forms import index_chosen
     from pipelines.transforms.gate import describe_forms
 
-    describe = [describe_forms] if settings.policy != "all" else []
+    describe = [describe_forms] if settings.policy == "gated" else []
     index = partial(index_chosen, matching=_matching(settings))
     return run.merge(units, index, *describe, stage="choose")
 
@@ -267,8 +270,8 @@ def augment(units: PCollection, settings: Settings, run: Run) -> PCollection:
     from pipelines.transforms.elements import per_value, read_units
 
     work, lang = run.work, settings.lang
-    if settings.policy != "all":
-        only_remove = settings.policy == "remove"
+    if settings.policy == "gated":
+        only_remove = settings.only_remove
         add = per_value(gate.gate_mentions, work=work, lang=lang, only_remove=only_remove)
     else:
         matching, column = _matching(settings), settings.group_column
@@ -324,7 +327,7 @@ next  onoma verify {output}
 
 def next_steps(options: Options) -> list[str]:
     """Say what was made; after a gate, also where its precision stands."""
-    report = _REPORT(options) if options.policy != "all" else []
+    report = _REPORT(options) if options.policy == "gated" else []
     return [*_MADE(options), *report, *_NEXT(options)]
 
 

@@ -5,7 +5,7 @@ Examples:
   onoma vocab --input build/dawiki --output build/vocab2 \
       --previous build/vocab --min-count 5 --workers 2
   onoma vocab --input build/dawiki build/svwiki build/nowiki \
-      --languages 2 --output build/nordic
+      --languages --min-languages 2 --output build/nordic
 """
 
 import sys
@@ -39,7 +39,7 @@ PART_BYTES = 256 << 20
 """Bytes of document shards for each partition of entities and forms, which is merged at once."""
 PARAMETERS = (
     *("min_count", "max_size", "existing", "link_probability", "limit"),
-    "languages",
+    *("languages", "min_languages"),
 )
 EQUIVALENTS = "equivalents"
 LANGLINKS = "langlinks "
@@ -94,15 +94,10 @@ class Options(CommonOptions):
         help="tab-separated file with equal entities on each line, which become one entity named "
         "like the first",
     )
-    languages: int = option(
-        0,
-        nargs="?",
-        const=1,
-        metavar="N",
+    languages: bool = option(
+        default=False,
         help="make one entity of the pages of all wikis that have the same Wikidata item, named "
-        "like the item (wikidata:Q64); leave out entities with pages in fewer than N languages "
-        "(default of N: 1; mLUKE has 3)",
-        at_least=0,
+        "like the item (wikidata:Q64)",
     )
     langlinks: tuple[Path, ...] = option(
         (),
@@ -111,6 +106,12 @@ class Options(CommonOptions):
         metavar="FILE",
         help="with --languages: langlinks.sql.gz of each wiki; the pages that link to each other, "
         "not those with the same item, become one entity, named like the first",
+    )
+    min_languages: int = option(
+        1,
+        help="with --languages: leave out entities with pages in fewer than N languages (default: "
+        "1; mLUKE has 3)",
+        at_least=1,
     )
 
 
@@ -123,7 +124,7 @@ def plan(options: Options) -> Plan:
     if options.equivalents and options.languages:
         raise UsageError("--equivalents: --languages finds them. Leave one of them out.")
     if not options.languages:
-        refuse(options, "langlinks", because="is for --languages")
+        refuse(options, "min_languages", "langlinks", because="is for --languages")
     files = find_documents(options.input, limit=options.limit)
     parts = partitions(files, PART_BYTES)
     return Plan(
@@ -169,7 +170,7 @@ def _stages(
 
 
 def _has_equivalents(options: Options) -> bool:
-    return bool(options.languages) or options.equivalents is not None
+    return options.languages or options.equivalents is not None
 
 
 def equivalents(units: PCollection, _: Options, run: Run) -> PCollection:
@@ -234,7 +235,7 @@ def choose(units: PCollection, options: Options, run: Run) -> PCollection:
         min_count=options.min_count,
         max_size=options.max_size,
         existing=options.existing,
-        min_languages=options.languages or 1,
+        min_languages=options.min_languages,
     )
     previous = named(PREVIOUS, run.auxiliary)
     step = elements.read_units(

@@ -185,7 +185,7 @@ def test_only_remove_takes_out_doubtful_title_matches_and_adds_nothing(tmp_path,
     write_dataset(tmp_path / "documents", [*wiki(), more])
     (tmp_path / "forms.tsv").write_text(FORMS, encoding="utf-8")
 
-    assert run(tmp_path, tmp_path / "out", "--min-precision", "0.8", policy="remove") == 0
+    assert run(tmp_path, tmp_path / "out", "--only-remove", "--min-precision", "0.8") == 0
 
     assert added(tmp_path / "out") == []
     left = [form for form, _ in added(tmp_path / "out", origin="title_match")]

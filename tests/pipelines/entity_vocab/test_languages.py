@@ -61,7 +61,7 @@ def wikis(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def items(wikis, tmp_path_factory):
-    return build(tmp_path_factory.mktemp("items") / "out", *wikis, languages=1)
+    return build(tmp_path_factory.mktemp("items") / "out", *wikis, languages=True)
 
 
 def test_pages_of_one_item_are_one_entity_with_its_names_in_all_wikis(items):
@@ -85,7 +85,7 @@ def test_red_links_stay_out_though_the_pages_of_their_wiki_are_called_after_item
 
 
 def test_entities_of_few_languages_are_left_out_and_counted(wikis, tmp_path):
-    three = build(tmp_path / "out", *wikis, languages=3)
+    three = build(tmp_path / "out", *wikis, languages=True, min_languages=3)
 
     assert entities_of(three) == {GERMANY: 3}
     counters = open_dataset(three).description["counters"]
@@ -185,6 +185,7 @@ def test_a_wiki_without_its_table_of_links_is_an_error(wikis, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (("--min-languages", "3"), "--min-languages is for --languages"),
         (("--languages", "--equivalents", "x.tsv"), "--equivalents: --languages finds them"),
     ],
 )
