@@ -61,7 +61,7 @@ name = "bachwiki"
 contact = "me@example.org"
 mirror = "MIRROR"
 download = ["--html"]
-learn_tokenizer = ["--size", "100"]
+learn_tokenizer = ["--size", "256"]
 examples = ["--max-length", "32"]
 """
 EDITION = f"""
