@@ -26,22 +26,11 @@ NEWEST = "latest-complete"
 """The value of ``date`` that stands for the newest complete dump."""
 DATE = rf"{NEWEST}|[0-9]{{8}}"
 DOC = """\
-### For each `[[wiki]]` of the settings
-
-`plan` → `download` → `documents` → `compare` → `vocabulary`, `tokenizer` → `examples` → `publish`
-→ `tidy`
-
-* **plan** gives the run's date as the version, and keeps the versions that are current now.
-* **documents** takes over pages that are as they were in the current version (`--reuse`).
-* **compare** stops before anything is published where documents, links or rejects moved further
-  than `limits` allow (`diff.html` in the folder of the run says what). Look, change `limits` in the
-  settings, and clear `compare`; or trigger a run with `accept_drift`. Where nothing changed at all,
-  the rest is skipped.
-* **vocabulary** keeps the ids of the current one, and so does the **tokenizer**: models stay valid.
-* **publish** verifies, switches each `current` in one step, and adds an event to the asset
-  `onoma_corpora`, with version, fingerprint and totals. `model_refresh` waits for it.
-
-Tasks may be killed at any moment; what is tried again resumes. See `docs/airflow.md`.
+For each `[[wiki]]` of the settings. **compare** stops before anything is published where documents,
+links or rejects moved further than `limits` allow (`diff.html` in the folder of the run says what):
+look, change `limits`, and clear `compare`; or trigger a run with `accept_drift`. Where nothing
+changed at all, the rest is skipped. Ids of entities and the tokenizer are kept: models stay valid.
+See `docs/airflow.md`.
 """
 
 

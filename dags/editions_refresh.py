@@ -21,20 +21,11 @@ from onoma_refresh.schedule import (
 from onoma_refresh.settings import Settings
 
 DOC = """\
-### For each `[[edition]]` of the settings
-
-`look` → `ner` → `finetune` → `evaluate` → `publish_ner`, `publish_tagger` → `tidy`
-
-* **look** pulls the git checkout, where there is one, and hashes all files. Where nothing changed
-  since an edition was published or refused, the rest is skipped (`force` does not skip).
-* **evaluate** scores the new tagger and the current one on the new test set, with a paired
-  bootstrap. Where strict F1 is lower and the whole 95 % interval of the difference is below 0, the
-  task fails, and **nothing is published**; the report is in the folder of the run. Clear it to
-  decide again, or mark it as a success to publish in spite of it.
-* **publish** verifies, switches `current` in one step, and adds events to `onoma_editions`
-  and `onoma_taggers`, with version, fingerprint, totals and F1.
-
-The version is the date with the time and the beginning of the hash. See `docs/airflow.md`.
+For each `[[edition]]` of the settings that has changed since it was published or refused (`force`:
+for all). **evaluate** scores the new tagger and the current one on the new test set: where strict
+F1 is lower and the whole 95 % interval of the difference is below 0, the task fails, and **nothing
+is published**. Clear it to decide again, or mark it as a success to publish in spite of it. See
+`docs/airflow.md`.
 """
 
 

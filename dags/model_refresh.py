@@ -25,21 +25,11 @@ from onoma_refresh.schedule import (
 from onoma_refresh.settings import Model, Settings
 
 DOC = """\
-### For each `[[model]]` of the settings whose corpus is new
-
-`plan` → `pretrain` → `finetune` → `evaluate` → `publish_encoder`, `publish_tagger` → `tidy`
-
-Started by the asset `onoma_corpora`, for each model whose examples are new since it was last
-trained, by their fingerprint; by hand, for all models or those named.
-
-* **pretrain** begins with the current encoder (the first time with `init_from`) and learns from
-  the new examples: entities keep their ids, and those of the same name their rows.
-* **finetune** trains a tagger of the model's `edition` on its NER data, and **evaluate** compares
-  it with the edition's tagger, paired, on the same test set: those that are current by then. Where
-  it is worse, and not by chance, the task fails and **neither is published**.
-* Without an `edition`, or as long as it has no NER data, an encoder is published unjudged.
-
-See `docs/airflow.md`.
+For each `[[model]]` of the settings whose examples are new since it was last trained, by their
+fingerprint; by hand, for all models or those named. **evaluate** compares the tagger of the model's
+`edition` with the current one, paired, on the same test set: where it is worse, and not by chance,
+the task fails and **neither is published**. Without an `edition`, or as long as it has no NER data,
+an encoder is published unjudged. See `docs/airflow.md`.
 """
 
 

@@ -20,18 +20,9 @@ from onoma_refresh.schedule import (
 from onoma_refresh.settings import News, Settings
 
 DOC = """\
-### For each `[[news]]` of the settings
-
-`plan` → `documents` → `annotate` → `publish` → `tidy`
-
-* **documents** first crawls the sites of one file, politely; one file at a time (pool
-  `onoma_crawls`), so that no host is asked twice at once. What lies in the archive is not asked for
-  again. Then it leaves out what earlier versions have, and near duplicates of it: a version is what
-  is new that day. All versions are kept: the next day needs them. A day without news is skipped.
-* **annotate** adds mentions of the entities of the current vocabulary of `wiki`.
-* **publish** verifies, switches `current` in one step, and adds an event to the asset `onoma_news`.
-
-See `docs/airflow.md`.
+For each `[[news]]` of the settings. **documents** first crawls, one file of sites at a time (pool
+`onoma_crawls`), and leaves out what earlier versions have: a version is what is new that day, and
+all are kept. **annotate** adds mentions of the current vocabulary of `wiki`. See `docs/airflow.md`.
 """
 
 
