@@ -230,12 +230,10 @@ def index(units: PCollection, settings: Settings, run: Run) -> PCollection:
 
 def survey(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Count forms, entities and words in all documents."""
-    from corpora.matching.survey import COLUMNS
-    from pipelines.transforms import documents, elements, gate
+    from pipelines.transforms import elements, gate
 
-    read = elements.read_units(documents.read_documents, columns=COLUMNS)
-    step = gate.SurveyForms(work=run.work, lang=settings.lang)
-    return units | read | step | run.write_shards("survey")
+    step = elements.read_units(gate.survey_forms, work=run.work, lang=settings.lang)
+    return units | step | run.write_shards("survey")
 
 
 def sum_up(units: PCollection, _: Settings, run: Run) -> PCollection:
@@ -247,12 +245,10 @@ def sum_up(units: PCollection, _: Settings, run: Run) -> PCollection:
 
 def sample(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Judge places by the links of a sample of the documents, taken as hidden."""
-    from corpora.matching.survey import COLUMNS
-    from pipelines.transforms import documents, elements, gate
+    from pipelines.transforms import elements, gate
 
-    read = elements.read_units(documents.read_documents, columns=COLUMNS)
-    step = elements.per_value(gate.sample_places, work=run.work, lang=settings.lang)
-    return units | read | step | run.write_shards("sample")
+    step = elements.read_units(gate.sample_places, work=run.work, lang=settings.lang)
+    return units | step | run.write_shards("sample")
 
 
 def learn(units: PCollection, settings: Settings, run: Run) -> PCollection:

@@ -44,18 +44,6 @@ PARAMETERS = (
 EQUIVALENTS = "equivalents"
 LANGLINKS = "langlinks "
 PREVIOUS = "previous "
-_COUNTED = (
-    "id",
-    "group",
-    "lang",
-    "title",
-    "text",
-    "paragraphs",
-    "sentences",
-    "mentions",
-    "metadata",
-)
-"""The columns of documents that the first phase reads."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,35 +183,30 @@ def index_equivalents(units: PCollection, _: Options, run: Run) -> PCollection:
 
 def count(units: PCollection, options: Options, run: Run) -> PCollection:
     """Count the mentions in documents, and list the pages."""
-    from pipelines.transforms import documents, elements, entities
+    from pipelines.transforms import elements, entities
 
-    return (
-        units
-        | elements.read_units(documents.read_documents, columns=_COUNTED)
-        | entities.CountEntities(
-            origins=origins_of(options.origins),
-            equivalents=run.work if _has_equivalents(options) else None,
-            n_partitions=run.n_units["merge"],
-            are_read_again=options.link_probability == "on",
-        )
-        | run.write_shards("count")
+    step = elements.read_units(
+        entities.count_entities,
+        origins=origins_of(options.origins),
+        equivalents=run.work if _has_equivalents(options) else None,
+        n_partitions=run.n_units["merge"],
+        are_read_again=options.link_probability == "on",
     )
+    return units | step | run.write_shards("count")
 
 
 def merge(units: PCollection, options: Options, run: Run) -> PCollection:
     """Sum the counts of each partition of the entities."""
-    from pipelines.transforms import elements, entities, stages
+    from pipelines.transforms import elements, entities
 
-    datasets = ("counts", "pages", *(("equivalents",) if _has_equivalents(options) else ()))
-    return (
-        units
-        | elements.read_units(stages.read_rows_of_partition, work=run.work, datasets=datasets)
-        | entities.SumEntities(
-            origins=origins_of(options.origins),
-            n_partitions=run.n_units["link"],
-        )
-        | run.write_shards("merge")
+    step = elements.read_units(
+        entities.sum_entities,
+        work=run.work,
+        datasets=("counts", "pages", *(("equivalents",) if _has_equivalents(options) else ())),
+        origins=origins_of(options.origins),
+        n_partitions=run.n_units["link"],
     )
+    return units | step | run.write_shards("merge")
 
 
 def choose(units: PCollection, options: Options, run: Run) -> PCollection:
@@ -246,15 +229,11 @@ def choose(units: PCollection, options: Options, run: Run) -> PCollection:
 
 def link(units: PCollection, _: Options, run: Run) -> PCollection:
     """Sum each partition of the forms: how often each form is linked, and to which entity."""
-    from pipelines.transforms import elements, entities, stages
+    from pipelines.transforms import elements, entities
 
-    datasets = ("entity_forms",)
-    return (
-        units
-        | elements.read_units(stages.read_rows_of_partition, work=run.work, datasets=datasets)
-        | entities.LinkForms(work=run.work, n_partitions=run.n_units[""])
-        | run.write_shards("link")
-    )
+    n_partitions = run.n_units[""]
+    step = elements.read_units(entities.count_links, work=run.work, n_partitions=n_partitions)
+    return units | step | run.write_shards("link")
 
 
 def index_forms(units: PCollection, options: Options, run: Run) -> PCollection:
@@ -268,16 +247,11 @@ def index_forms(units: PCollection, options: Options, run: Run) -> PCollection:
 
 def find(units: PCollection, options: Options, run: Run) -> PCollection:
     """Find all forms in documents, and count where they are not a counted mention."""
-    from pipelines.transforms import documents, elements, entities
+    from pipelines.transforms import elements, entities
 
-    columns = ("id", "lang", "text", "mentions")
-    return (
-        units
-        | elements.read_units(documents.read_documents, columns=columns)
-        | elements.per_value(documents.drop_rejected, work=run.work, stage="count")
-        | entities.FindForms(work=run.work, origins=origins_of(options.origins))
-        | run.write_shards("find")
-    )
+    origins = origins_of(options.origins)
+    step = elements.read_units(entities.find_forms, work=run.work, stage="count", origins=origins)
+    return units | step | run.write_shards("find")
 
 
 def sum_occurrences(units: PCollection, _: Options, run: Run) -> PCollection:

@@ -217,12 +217,10 @@ def _auxiliary(options: Options) -> dict[str, InputFile]:
 
 def sample(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Find the hash ratios of all documents, which decide which are for validation."""
-    from corpora.examples.validation import COLUMNS
-    from pipelines.transforms import documents, elements, examples
+    from pipelines.transforms import elements, examples
 
-    read = elements.read_units(documents.read_documents, columns=COLUMNS)
-    ratios = examples.FindRatios(seed=settings.options.seed)
-    return units | read | ratios | run.write_shards("sample")
+    step = elements.read_units(examples.find_ratios, seed=settings.options.seed)
+    return units | step | run.write_shards("sample")
 
 
 def merge(units: PCollection, settings: Settings, run: Run) -> PCollection:
@@ -240,19 +238,13 @@ def merge(units: PCollection, settings: Settings, run: Run) -> PCollection:
 
 def make(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Make examples from documents, and write them."""
-    from corpora.examples.maker import COLUMNS
-    from pipelines.transforms import documents, elements, examples
+    from pipelines.transforms import elements, examples
 
-    return (
-        units
-        | elements.read_units(documents.read_documents, columns=COLUMNS)
-        | examples.MakeExamples(
-            work=run.work,
-            rules=_rules(settings.options),
-            vocab=named(VOCAB, run.auxiliary) if settings.options.entity_vocab else None,
-        )
-        | run.write_shards()
+    vocab = named(VOCAB, run.auxiliary) if settings.options.entity_vocab else None
+    step = elements.read_units(
+        examples.make_examples, work=run.work, rules=_rules(settings.options), vocab=vocab
     )
+    return units | step | run.write_shards()
 
 
 PHASES = (Phase(sample, "sample", merge), Phase(make))

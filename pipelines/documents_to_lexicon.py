@@ -213,20 +213,16 @@ def _slices(files: Sequence[InputFile]) -> Iterator[tuple[InputFile, dict[str, i
 
 def count(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Make streams of symbols from slices, and count the symbols."""
-    from corpora.lexicon.stages import COLUMNS
-    from pipelines.transforms import documents, elements, lexicon
+    from pipelines.transforms import elements, lexicon
 
-    return (
-        units
-        | elements.read_units(documents.read_documents, columns=COLUMNS[settings.symbols])
-        | lexicon.CountSymbols(
-            symbols=settings.symbols,
-            per=settings.per,
-            max_length=settings.max_length,
-            min_count=settings.min_count,
-        )
-        | run.write_shards("count")
+    step = elements.read_units(
+        lexicon.count_symbols,
+        symbols=settings.symbols,
+        per=settings.per,
+        max_length=settings.max_length,
+        min_count=settings.min_count,
     )
+    return units | step | run.write_shards("count")
 
 
 def number(units: PCollection, settings: Settings, run: Run) -> PCollection:
@@ -240,28 +236,26 @@ def number(units: PCollection, settings: Settings, run: Run) -> PCollection:
 
 def spread(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Distribute the windows of slices to ranges."""
-    from pipelines.transforms import elements, lexicon, stages
+    from pipelines.transforms import elements, lexicon
 
-    return (
-        units
-        | elements.read_units(stages.read_stage, work=run.work, datasets=STREAMS)
-        | lexicon.DealWindows(work=run.work, max_length=settings.max_length)
-        | run.write_shards("spread")
+    step = elements.read_units(
+        lexicon.deal_windows, work=run.work, streams=STREAMS, max_length=settings.max_length
     )
+    return units | step | run.write_shards("spread")
 
 
 def merge(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Count the strings of ranges, and the symbols around them."""
     from pipelines.transforms import elements, lexicon
 
-    windows = elements.read_units(
-        lexicon.windows_of,
+    step = elements.read_units(
+        lexicon.count_strings,
         work=run.work,
         n_parts=run.n_units[""],
         max_length=settings.max_length,
+        min_count=settings.min_count,
     )
-    strings = lexicon.CountStrings(work=run.work, min_count=settings.min_count)
-    return units | windows | strings | run.write_shards("merge")
+    return units | step | run.write_shards("merge")
 
 
 def score(units: PCollection, settings: Settings, run: Run) -> PCollection:

@@ -86,22 +86,21 @@ def _stages(files: Sequence[InputFile]) -> Iterator[Stage]:
 
 def count(units: PCollection, options: Options, run: Run) -> PCollection:
     """Count the words of documents."""
-    from pipelines.transforms import documents, elements, tokenizer
+    from pipelines.transforms import elements, tokenizer
 
-    return (
-        units
-        | elements.read_units(documents.read_documents, columns=("id", "text"))
-        | tokenizer.CountWords(cased=options.cased, n_partitions=run.n_units["merge"])
-        | run.write_shards("count")
+    n_partitions = run.n_units["merge"]
+    step = elements.read_units(
+        tokenizer.count_words, cased=options.cased, n_partitions=n_partitions
     )
+    return units | step | run.write_shards("count")
 
 
 def merge(units: PCollection, _: Options, run: Run) -> PCollection:
     """Sum the counts of each partition of the words."""
-    from pipelines.transforms import elements, stages, tokenizer
+    from pipelines.transforms import elements, tokenizer
 
-    counts = elements.read_units(stages.read_rows_of_partition, work=run.work, datasets=("counts",))
-    return units | counts | tokenizer.SumWords() | run.write_shards("merge")
+    step = elements.read_units(tokenizer.sum_words, work=run.work)
+    return units | step | run.write_shards("merge")
 
 
 def learn(units: PCollection, options: Options, run: Run) -> PCollection:

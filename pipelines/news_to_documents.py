@@ -332,13 +332,16 @@ def count(units: PCollection, options: Options, run: Run) -> PCollection:
 
 def clean(units: PCollection, options: Options, run: Run) -> PCollection:
     """Remove boilerplate from the articles, find sentences, and compute signatures."""
-    from pipelines.transforms import elements, news, stages
+    from pipelines.transforms import elements, news
 
-    pages = {"pages": READ["pages"]}
     return (
         units
-        | elements.read_units(stages.read_stage, work=run.work, datasets=pages)
-        | news.RemoveBoilerplate(work=run.work, min_characters=options.min_characters)
+        | elements.read_units(
+            news.remove_boilerplate,
+            work=run.work,
+            pages=READ["pages"],
+            min_characters=options.min_characters,
+        )
         | elements.per_value(news.find_sentences)
         | elements.per_value(news.sign_articles, into="signatures")
         | run.write_shards("clean")
@@ -370,11 +373,10 @@ def finish(units: PCollection, _: Options, run: Run) -> PCollection:
     """Write the articles, without the duplicates."""
     from pipelines.transforms import elements, news, stages
 
-    articles = {"articles": CLEANED["articles"]}
+    articles = CLEANED["articles"]
     return (
         units
-        | elements.read_units(stages.read_stage, work=run.work, datasets=articles)
-        | news.DropDuplicateArticles(work=run.work)
+        | elements.read_units(news.drop_duplicate_articles, work=run.work, articles=articles)
         | elements.per_value(stages.publish_rows)
         | run.write_shards()
     )

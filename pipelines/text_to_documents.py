@@ -237,19 +237,17 @@ def read(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Read records, and make documents from them."""
     from pipelines.transforms import elements, text
 
-    return (
-        units
-        | elements.read_units(text.read_text, settings=settings.read)
-        | text.MakeDocuments(
-            lang=settings.lang,
-            license=settings.license,
-            paragraphs=settings.paragraphs,
-            normalization=settings.normalize,
-            group=settings.group,
-            folder=settings.folder,
-        )
-        | run.write_shards("read")
+    step = elements.read_units(
+        text.make_documents,
+        settings=settings.read,
+        lang=settings.lang,
+        license=settings.license,
+        paragraphs=settings.paragraphs,
+        normalization=settings.normalize,
+        group=settings.group,
+        folder=settings.folder,
     )
+    return units | step | run.write_shards("read")
 
 
 def merge(units: PCollection, _: Settings, run: Run) -> PCollection:
@@ -266,8 +264,7 @@ def finish(units: PCollection, _: Settings, run: Run) -> PCollection:
 
     return (
         units
-        | elements.read_units(stages.read_stage, work=run.work, datasets=FOUND)
-        | stages.DropDuplicates(work=run.work)
+        | elements.read_units(stages.read_first, work=run.work, datasets=FOUND)
         | elements.per_value(stages.publish_rows)
         | run.write_shards()
     )

@@ -398,19 +398,16 @@ def merge(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:
 
 def finish(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:
     """Resolve links, match titles, and write the published datasets."""
-    from pipelines.transforms import stages, wikipedia
-    from pipelines.transforms.elements import per_value, read_units
+    from pipelines.transforms import elements, wikipedia
 
-    work, has_items = run.work, PAGE_PROPS in run.auxiliary
-    return (
-        units
-        | read_units(stages.read_stage, work=work, datasets=RESOLVED)
-        | wikipedia.TakeOver(settings=settings, work=work)
-        | stages.DropDuplicates(work=work)
-        | per_value(wikipedia.add_items, settings=settings, work=work, has_items=has_items)
-        | wikipedia.MatchTitles(settings=settings, work=work)
-        | run.write_shards()
+    step = elements.read_units(
+        wikipedia.finish_pages,
+        work=run.work,
+        settings=settings,
+        datasets=RESOLVED,
+        has_items=PAGE_PROPS in run.auxiliary,
     )
+    return units | step | run.write_shards()
 
 
 PHASES = (

@@ -50,7 +50,7 @@ class MentionCounter:
         self.counters: Counter[str] = Counter()
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Count the documents of a batch; columns as ``CountEntities`` has them."""
+        """Count the documents of a batch; columns as ``count_entities`` reads them."""
         mentions = Mentions.of(batch)
         is_known = pc.is_valid(mentions.structs.field("entity"))
         origin = mentions.structs.field("origin").filter(is_known)

@@ -1,9 +1,6 @@
-"""Transforms from documents to counts of entities and forms, and from these to a vocabulary.
+"""Functions from documents to counts of entities and forms, and from these to a vocabulary."""
 
-Transforms with a ``folder`` (``OfRun``) read and write tables in the work directory of the run.
-"""
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 
@@ -43,12 +40,16 @@ from corpora.runs.work_directory import WorkDirectory
 from corpora.system.parsing import read_json
 from corpora.system.writing import write_json
 from pipelines.outcomes import Counts, Rows
-from pipelines.transforms.elements import OfRun, PerUnit
+from pipelines.transforms.documents import read_documents, read_remaining
+from pipelines.transforms.stages import read_rows_of_partition
 
 EQUIVALENTS, FORMS, OCCURRENCES = "equivalents", "forms", "occurrences.npy"
 FIRST_IDS = "first_ids.json"
 """The table with the number of the first form of each shard, and the number of all."""
 ROWS_AT_ONCE = 1 << 14
+COUNTED = (
+    "id", "group", "lang", "title", "text", "paragraphs", "sentences", "mentions", "metadata",
+)  # fmt: skip
 _OF_ITEMS = ("group", "title", "metadata")
 _OF_PAGES = ("id", "group", "title")
 
@@ -83,80 +84,58 @@ def index_equivalents(work: WorkDirectory) -> Iterator[Counts]:
     yield Counts({"equivalents": summary.n_redirects})
 
 
-class CountEntities(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
+def count_entities(
+    unit: Unit,
+    *,
+    origins: Sequence[str],
+    equivalents: WorkDirectory | None = None,
+    n_partitions: int = 1,
+    are_read_again: bool = False,
+) -> Iterator[Rows | Counts | Rejected]:
     """Count what mentions refer to, by form and origin, and list the pages of documents.
 
-    ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows | Counts | Rejected]]``:
-    batches with the columns ``id, group, lang, title, text, paragraphs, sentences, mentions,
-    metadata``
-    become rows of ``counts`` and ``pages``.
+    Rows of ``counts`` and ``pages``. ``origins``: those of the mentions that are counted;
+    ``equivalents``: the work directory where ``index_equivalents`` wrote its table, if it did;
+    ``n_partitions``: the number of partitions of the entities, by hash; each can be summed by
+    itself; ``are_read_again``: whether a later phase reads the documents again, and counts them as
+    written.
     """
-
-    origins: Sequence[str]
-    """The origins of the mentions that are counted."""
-    equivalents: WorkDirectory | None = None
-    """The work directory of the run, where ``index_equivalents`` wrote its table; None: none."""
-    n_partitions: int = 1
-    """The number of partitions of the entities, by hash; each can be summed by itself."""
-    are_read_again: bool = False
-    """Whether a later phase reads the documents again, and counts them as written."""
-
-    def start(self) -> None:
-        """Open the table of equivalents."""
-        merged = None
-        if self.equivalents is not None:
-            merged = RedirectTable(self.equivalents.tables / EQUIVALENTS)
-        self._counter = MentionCounter(self.origins, equivalents=merged)
-
-    def process(self, batch: pa.RecordBatch) -> Iterator[Counts | Rejected]:
-        """Count the mentions of documents."""
-        for rows, made in read_rows(batch, self._counter.add):
-            if isinstance(made, Rejected):
-                yield made
-            else:
-                n_written = 0 if self.are_read_again else rows.num_rows
-                yield Counts(read=rows.num_rows, written=n_written)
-
-    def finish(self) -> Iterator[Rows | Counts]:
-        """Yield the counts of the unit."""
-        for name, table in (("counts", self._counter.counts()), ("pages", self._counter.pages())):
-            parts = partitions_of(table.column("entity"), self.n_partitions)
-            yield from Rows.each(name, by_partition(table, parts, schema=f"entity_{name}"))
-        yield Counts(self._counter.counters)
+    merged = RedirectTable(equivalents.tables / EQUIVALENTS) if equivalents else None
+    counter = MentionCounter(origins, equivalents=merged)
+    for batch in read_documents(unit, columns=COUNTED):
+        for rows, rejected in read_rows(batch, counter.add):
+            n_written = 0 if are_read_again else rows.num_rows
+            yield rejected or Counts(read=rows.num_rows, written=n_written)
+    for name, table in (("counts", counter.counts()), ("pages", counter.pages())):
+        parts = partitions_of(table.column("entity"), n_partitions)
+        yield from Rows.each(name, by_partition(table, parts, schema=f"entity_{name}"))
+    yield Counts(counter.counters)
 
 
-class SumEntities(PerUnit[Rows, Rows | Counts]):
+def sum_entities(
+    unit: Unit,
+    *,
+    work: WorkDirectory,
+    datasets: Sequence[str],
+    origins: Sequence[str],
+    n_partitions: int = 1,
+) -> Iterator[Rows | Counts]:
     """Sum the counts of a partition of the entities, and find the page of each.
 
-    ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``: rows of ``counts``,
-    ``pages`` and, if there are any, ``equivalents`` become rows of ``totals`` and ``entity_forms``.
+    Rows of ``counts``, ``pages`` and, if they are among the ``datasets``, ``equivalents`` become
+    rows of ``totals`` and ``entity_forms``. ``n_partitions``: that of the forms, by hash.
     """
-
-    origins: Sequence[str]
-    """The origins of the mentions that are counted."""
-    n_partitions: int = 1
-    """The number of partitions of the forms, by hash."""
-
-    def start(self) -> None:
-        """Begin with empty sums."""
-        self._counts = Sums(("entity", "form", "origin", "lang"))
-        self._others: dict[str, list[pa.Table]] = {"pages": [], "equivalents": []}
-
-    def process(self, rows: Rows) -> None:
-        """Add rows to the sums."""
-        others = self._others.get(rows.dataset)
-        add = self._counts.add if others is None else others.append
+    counts = Sums(("entity", "form", "origin", "lang"))
+    others: dict[str, list[pa.Table]] = {"pages": [], "equivalents": []}
+    for rows in read_rows_of_partition(unit, work=work, datasets=datasets):
+        add = others[rows.dataset].append if rows.dataset in others else counts.add
         add(pa.Table.from_batches([rows.batch]))
-
-    def finish(self) -> Iterator[Rows | Counts]:
-        """Yield the sums."""
-        others = self._others.values()
-        merged = PartitionTotals(self._counts.table(), *others, origins=self.origins)
-        yield from Rows.each("totals", batches_of(merged.totals(), "entity_totals"))
-        forms = merged.forms()
-        parts = partitions_of(forms.column("form"), self.n_partitions)
-        yield from Rows.each("entity_forms", by_partition(forms, parts, schema="entity_forms"))
-        yield Counts(merged.counters)
+    merged = PartitionTotals(counts.table(), *others.values(), origins=origins)
+    yield from Rows.each("totals", batches_of(merged.totals(), "entity_totals"))
+    forms = merged.forms()
+    parts = partitions_of(forms.column("form"), n_partitions)
+    yield from Rows.each("entity_forms", by_partition(forms, parts, schema="entity_forms"))
+    yield Counts(merged.counters)
 
 
 def choose_entities(
@@ -178,32 +157,21 @@ def choose_entities(
         yield Counts(count_changes(changes(rows, known)))
 
 
-class LinkForms(OfRun, PerUnit[Rows, Rows | Counts]):
+def count_links(unit: Unit, *, work: WorkDirectory, n_partitions: int) -> Iterator[Rows | Counts]:
     """Sum a partition of the forms: how often each form is linked, and to which entities.
 
-    ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``: rows of
-    ``entity_forms`` become rows of ``forms`` and ``aliases``.
+    Rows of ``entity_forms`` become rows of ``forms`` and ``aliases``. ``n_partitions``: the number
+    of slices of the vocabulary, by id.
     """
-
-    n_partitions: int = 1
-    """The number of slices of the vocabulary, by id."""
-
-    def start(self) -> None:
-        """Begin with empty sums."""
-        self._counts = Sums(("entity", "form", "langs"))
-
-    def process(self, rows: Rows) -> None:
-        """Add rows to the sums."""
-        self._counts.add(pa.Table.from_batches([rows.batch]))
-
-    def finish(self) -> Iterator[Rows | Counts]:
-        """Yield the sums."""
-        vocab = read_vocab(self.work.shards("chosen"))
-        size = slice_size(len(vocab), self.n_partitions)
-        forms, aliases = link_forms(self._counts.table(), vocab, size=size)
-        yield from Rows.each("forms", batches_of(forms, "forms"))
-        yield from Rows.each("aliases", aliases)
-        yield Counts({"forms": len(forms), "aliases": sum(batch.num_rows for batch in aliases)})
+    counts = Sums(("entity", "form", "langs"))
+    for rows in read_rows_of_partition(unit, work=work, datasets=("entity_forms",)):
+        counts.add(pa.Table.from_batches([rows.batch]))
+    vocab = read_vocab(work.shards("chosen"))
+    size = slice_size(len(vocab), n_partitions)
+    forms, aliases = link_forms(counts.table(), vocab, size=size)
+    yield from Rows.each("forms", batches_of(forms, "forms"))
+    yield from Rows.each("aliases", aliases)
+    yield Counts({"forms": len(forms), "aliases": sum(batch.num_rows for batch in aliases)})
 
 
 def index_forms(work: WorkDirectory) -> None:
@@ -213,37 +181,26 @@ def index_forms(work: WorkDirectory) -> None:
     write_json(tables / FIRST_IDS, first_ids(shards))
 
 
-class FindForms(OfRun, PerUnit[pa.RecordBatch, Rows | Counts]):
-    """Find all forms in documents, and count the occurrences that are not mentions of ``origins``.
+def find_forms(
+    unit: Unit, *, work: WorkDirectory, stage: str, origins: Sequence[str]
+) -> Iterator[Rows | Counts]:
+    """Find all forms in documents that an earlier ``stage`` read and did not reject."""
+    batches = read_remaining(
+        unit, work=work, stage=stage, columns=("id", "lang", "text", "mentions")
+    )
+    return count_forms(batches, work=work, origins=origins)
 
-    ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows | Counts]]``: batches with
-    the columns ``id, lang, text, mentions`` become rows of ``occurrences``. The documents were read
-    in an earlier phase.
-    """
 
-    origins: Sequence[str]
-    """The origins of the mentions that are counted."""
-
-    def start(self) -> None:
-        """Open the table of ``index_forms``."""
-        tables = self.work.tables
-        n_forms = read_json(tables / FIRST_IDS)[-1]
-        self._counter = OccurrenceCounter(n_forms, origins=self.origins)
-        self._table = FormTable(tables / FORMS)
-
-    def process(self, batch: pa.RecordBatch) -> Iterator[Counts]:
-        """Find forms in documents."""
-        for lang, documents in by_language(batch):
-            add = partial(self._counter.add, table=self._table, lang=lang)
-            for rows, made in read_rows(documents, add):
-                if isinstance(made, Rejected):
-                    yield Counts(rejected=[made])
-                else:
-                    yield Counts(written=rows.num_rows)
-
-    def finish(self) -> Iterator[Rows]:
-        """Yield the counts of the unit."""
-        yield from Rows.each("occurrences", batches_of(self._counter.table(), "form_occurrences"))
+def count_forms(
+    batches: Iterable[pa.RecordBatch], *, work: WorkDirectory, origins: Sequence[str]
+) -> Iterator[Rows | Counts]:
+    """Count the occurrences of forms that are not mentions of ``origins``; ``occurrences``."""
+    n_forms = read_json(work.tables / FIRST_IDS)[-1]
+    counter, table = OccurrenceCounter(n_forms, origins=origins), FormTable(work.tables / FORMS)
+    for lang, documents in chain.from_iterable(map(by_language, batches)):
+        for rows, rejected in read_rows(documents, partial(counter.add, table=table, lang=lang)):
+            yield Counts(rejected=[rejected]) if rejected else Counts(written=rows.num_rows)
+    yield from Rows.each("occurrences", batches_of(counter.table(), "form_occurrences"))
 
 
 def add_occurrences(work: WorkDirectory) -> Iterator[Counts]:
@@ -260,9 +217,9 @@ def add_aliases(
 ) -> Iterator[Rows]:
     """Add aliases to a slice of the entities, with priors and link probabilities.
 
-    Rows of the vocabulary, from what ``LinkForms`` and ``add_occurrences`` wrote. ``n_partitions``:
-    the number of slices of one size, by id, one for each unit; ``with_link_probability``: whether
-    these are computed; otherwise they are null.
+    Rows of the vocabulary, from what ``count_links`` and ``add_occurrences`` wrote.
+    ``n_partitions``: the number of slices of one size, by id, one for each unit;
+    ``with_link_probability``: whether these are computed; otherwise they are null.
     """
     rows = read_vocab(work.shards("chosen"))
     size = slice_size(len(rows), n_partitions)

@@ -2,56 +2,44 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, reduce
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-
-import pyarrow as pa
 
 from corpora.datasets.columns import batch_of
 from corpora.document import Rejected
 from corpora.entities.vocabulary import EntityVocab
 from corpora.examples.lost_mentions import Listing
-from corpora.examples.maker import UNSPLIT, WRITTEN, ExampleMaker, Rules, in_chunks
+from corpora.examples.maker import COLUMNS, UNSPLIT, WRITTEN, ExampleMaker, Rules, in_chunks
+from corpora.examples.validation import COLUMNS as RATED
 from corpora.examples.validation import NOBODY, merge, ratio_range, read_ranges, threshold
-from corpora.runs.plan import InputFile
+from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_rows
 from corpora.runs.work_directory import WorkDirectory
 from corpora.system.parsing import read_json
 from corpora.system.writing import write_json, write_text
 from corpora.tokenization.tokenizers import Tokenizer
 from pipelines.outcomes import Counts, Filtered, Outcome, Rows, Written, Yield
-from pipelines.transforms.elements import OfRun, PerUnit
+from pipelines.transforms.documents import read_documents
 
 RATIOS, TOKENIZER = "shares.json", "tokenizer"
 """Names in the folder of tables of a run: a file and a folder."""
 _WRITTEN = Written(())
 
 
-class FindRatios(PerUnit[pa.RecordBatch, Rows]):
+def find_ratios(unit: Unit, *, seed: int) -> Iterator[Rows]:
     """Find the lowest and the highest hash ratio of documents, which decide the validation set.
 
-    ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows]]``: batches with the
-    columns ``id`` and ``sentences`` of documents; a row of ``shares`` for each unit.
+    A row of ``shares`` for each unit.
     """
-
-    seed: int
-
-    def start(self) -> None:
-        """Begin without documents."""
-        self._found = NOBODY
-
-    def process(self, batch: pa.RecordBatch) -> None:
-        """Include the ratios of documents."""
-        self._found = merge([self._found, ratio_range(batch, seed=self.seed)])
-
-    def finish(self) -> Iterator[Rows]:
-        """Yield the ratios of the unit."""
-        yield Rows("shares", batch_of("document_shares", ([ratio] for ratio in self._found)))
+    ranges = (ratio_range(batch, seed=seed) for batch in read_documents(unit, columns=RATED))
+    found = reduce(lambda one, other: merge([one, other]), ranges, NOBODY)
+    yield Rows("shares", batch_of("document_shares", ([ratio] for ratio in found)))
 
 
 def merge_ratios(work: WorkDirectory) -> None:
-    """Merge the ratios that ``FindRatios`` found for all units."""
+    """Merge the ratios that ``find_ratios`` found for all units."""
     write_json(work.tables / RATIOS, merge(read_ranges(work.shards("shares"))))
 
 
@@ -75,41 +63,29 @@ def keep_tokenizer(work: WorkDirectory, *, files: Sequence[InputFile], opened: s
         write_text(into / name, lines)
 
 
-class MakeExamples(OfRun, PerUnit[pa.RecordBatch, Yield]):
+def make_examples(
+    unit: Unit, *, work: WorkDirectory, rules: Rules, vocab: Sequence[InputFile] | None = None
+) -> Iterator[Yield]:
     """Make examples from documents: packed sentences, their subwords, words and entities.
 
-    It needs what ``merge_ratios`` and ``keep_tokenizer`` wrote.
-
-    ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Written | Filtered | Rejected |
-    Rows | Counts]]``: batches with ``corpora.examples.maker.COLUMNS`` of documents become rows of
-    the output.
+    It needs what ``merge_ratios`` and ``keep_tokenizer`` wrote. ``rules``: ``validation`` is the
+    requested fraction, which is adapted so that at least one of several documents is for
+    validation; ``vocab``: the shards of an entity vocabulary; without one, examples have no
+    entities. Raises ``InputChangedError`` where a shard has changed.
     """
-
-    rules: Rules
-    """The rules for examples; ``validation`` is the requested fraction, which is adapted so that at
-    least one of several documents is for validation."""
-    vocab: Sequence[InputFile] | None = None
-    """The shards of an entity vocabulary; without one, examples have no entities."""
-
-    def start(self) -> None:
-        """Open tokenizer and vocabulary; raises ``InputChangedError`` where a shard has changed."""
-        shards = None if self.vocab is None else tuple(file.check() for file in self.vocab)
-        tables = self.work.tables
-        extremes = read_json(tables / RATIOS)
-        rules = replace(self.rules, validation=threshold(self.rules.validation, extremes))
-        opened = _opened(tables / TOKENIZER, shards, tuple(self.vocab or ()))
-        self._maker, self._listing = ExampleMaker(*opened, rules), Listing()
-
-    def process(self, batch: pa.RecordBatch) -> Iterator[Yield]:
-        """Make the examples of documents."""
-        for chunk in in_chunks(batch):
-            for rows, made in read_rows(chunk, self._maker.make):
-                if isinstance(made, Rejected):
-                    yield made
-                    continue
-                yield from map(_outcome, rows.column("id").to_pylist(), made.fates)
-                yield Rows("", made.examples)
-                yield Counts(made.counters, notes=self._listing.take(made.lost))
+    shards = None if vocab is None else tuple(file.check() for file in vocab)
+    extremes = read_json(work.tables / RATIOS)
+    rules = replace(rules, validation=threshold(rules.validation, extremes))
+    opened = _opened(work.tables / TOKENIZER, shards, tuple(vocab or ()))
+    maker, listing = ExampleMaker(*opened, rules), Listing()
+    for chunk in chain.from_iterable(map(in_chunks, read_documents(unit, columns=COLUMNS))):
+        for rows, made in read_rows(chunk, maker.make):
+            if isinstance(made, Rejected):
+                yield made
+                continue
+            yield from map(_outcome, rows.column("id").to_pylist(), made.fates)
+            yield Rows("", made.examples)
+            yield Counts(made.counters, notes=listing.take(made.lost))
 
 
 @lru_cache(maxsize=1)  # each worker opens them once, unless the files change

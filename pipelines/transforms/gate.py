@@ -18,12 +18,13 @@ from corpora.matching.form_table import FormTable
 from corpora.matching.link_truth import labelled
 from corpora.matching.place_features import NAMES, Knowledge
 from corpora.matching.place_gate import PlaceGate
-from corpora.matching.survey import Survey, Texts, sum_surveys
+from corpora.matching.survey import COLUMNS, Survey, Texts, sum_surveys
+from corpora.runs.plan import Unit
 from corpora.runs.record_errors import read_rows
 from corpora.runs.work_directory import WorkDirectory
 from corpora.system.writing import write_text
 from pipelines.outcomes import Counts, Rows, Yield
-from pipelines.transforms.elements import OfRun, PerUnit
+from pipelines.transforms.documents import read_documents
 from pipelines.transforms.forms import FORMS
 
 EVIDENCE = "evidence.json"
@@ -38,28 +39,16 @@ def describe_forms(work: WorkDirectory) -> None:
     write_facts(work.tables, work.shard("chosen", 0), work.shard("counts", 0))
 
 
-class SurveyForms(OfRun, PerUnit[pa.RecordBatch, Rows]):
-    """Count forms, entities and words in documents, which a later phase reads again.
+def survey_forms(unit: Unit, *, work: WorkDirectory, lang: str | None = None) -> Iterator[Rows]:
+    """Count forms, entities and words in documents, which a later phase reads again: ``survey``.
 
-    ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows]]``: batches with the
-    columns of ``corpora.matching.survey.COLUMNS`` become rows of ``survey``.
+    Documents that cannot be read are rejected later.
     """
-
-    lang: str | None = None
-
-    def start(self) -> None:
-        """Open the tables."""
-        table, facts = FormTable(self.work.tables / FORMS), _facts_of(self.work.address)
-        self._survey = Survey(table, facts.entities)
-
-    def process(self, batch: pa.RecordBatch) -> None:
-        """Count the documents of a batch; those that cannot be read are rejected later."""
-        for _ in read_rows(batch, partial(self._survey.add, lang=self.lang)):
+    survey = Survey(FormTable(work.tables / FORMS), _facts_of(work.address).entities)
+    for batch in read_documents(unit, columns=COLUMNS):
+        for _ in read_rows(batch, partial(survey.add, lang=lang)):
             pass
-
-    def finish(self) -> Iterator[Rows]:
-        """Yield the counts of the unit."""
-        yield from Rows.each("survey", self._survey.tables())
+    yield from Rows.each("survey", survey.tables())
 
 
 def add_surveys(work: WorkDirectory) -> Iterator[Counts]:
@@ -74,13 +63,11 @@ def add_surveys(work: WorkDirectory) -> Iterator[Counts]:
     yield Counts({"survey.documents": n_documents, "survey.links": n_links})
 
 
-def sample_places(
-    batch: pa.RecordBatch, *, work: WorkDirectory, lang: str | None = None
-) -> Iterator[Rows]:
+def sample_places(unit: Unit, *, work: WorkDirectory, lang: str | None = None) -> Iterator[Rows]:
     """Find places whose truth hidden links tell, in a sample of the documents; ``form_places``.
 
-    Batches have the columns of ``corpora.matching.survey.COLUMNS``. Documents are drawn by the hash
-    of their id, so that about ``SAMPLED_LINKS`` links are among them.
+    Documents are drawn by the hash of their id, so that about ``SAMPLED_LINKS`` links are among
+    them.
     """
     table, known = FormTable(work.tables / FORMS), _knowledge_of(work.address)
     fraction = SAMPLED_LINKS / max(known.n_links, 1)
@@ -90,10 +77,10 @@ def sample_places(
         ids = batch.column("id").take(pa.array(documents))
         return batch_of("form_places", [ids, *(column.tolist() for column in columns)])
 
-    ids = batch.column("id").to_pylist()
-    drawn = batch.filter(pa.array([ratio(id) < fraction for id in ids], pa.bool_()))
-    if drawn.num_rows and known.n_links:
-        for _, rows in read_rows(drawn, judge):
+    for batch in read_documents(unit, columns=COLUMNS) if known.n_links else ():
+        ids = batch.column("id").to_pylist()
+        drawn = batch.filter(pa.array([ratio(id) < fraction for id in ids], pa.bool_()))
+        for _, rows in read_rows(drawn, judge) if drawn.num_rows else ():
             if not isinstance(rows, Rejected):
                 yield Rows("form_places", rows)
 

@@ -4,17 +4,17 @@ Streams, windows and strings are written to shards. Tables over all of them are 
 directory of the run, which all workers memory-map.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import pyarrow as pa
 
 from corpora.document import Rejected
-from corpora.lexicon.counting import Windows
 from corpora.lexicon.known import KNOWN, in_both_scripts, read_known
 from corpora.lexicon.ranking import Forms, lexicon_rows, mark, rank, read_ranks
 from corpora.lexicon.scores import fill_scores
 from corpora.lexicon.stages import (
+    COLUMNS,
     SliceCounter,
     StringCounter,
     WindowDealer,
@@ -33,44 +33,32 @@ from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_rows
 from corpora.runs.work_directory import WorkDirectory
 from pipelines.outcomes import Counts, Rows, Yield
-from pipelines.transforms.elements import OfRun, PerUnit
+from pipelines.transforms.documents import read_documents
+from pipelines.transforms.stages import read_stage
 
 
-class CountSymbols(PerUnit[pa.RecordBatch, Yield]):
-    """Make streams of symbols from documents; count the symbols and the strings.
+def count_symbols(
+    unit: Unit, *, symbols: Kind, per: str, max_length: int, min_count: int
+) -> Iterator[Yield]:
+    """Make streams of symbols from documents; count the symbols and the strings of a slice.
 
-    ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows | Rejected | Counts]]``;
-    rows of ``streams``, ``symbols`` and ``totals``.
+    Rows of ``streams``, ``symbols`` and ``totals``. ``symbols``: what words are made of: characters
+    or words of the text; ``per``: the scope of a lexicon: each ``document``, each ``group``, or
+    ``all`` documents together; ``max_length``: the number of symbols of the longest candidate;
+    ``min_count``: the minimal count of a candidate.
     """
-
-    symbols: Kind
-    """The symbols that words are made of: characters or words of the text."""
-    per: str
-    """The scope of a lexicon: each ``document``, each ``group``, or ``all`` documents together."""
-    max_length: int
-    """The number of symbols of the longest candidate."""
-    min_count: int
-    """The minimal count of a candidate."""
-
-    def start(self) -> None:
-        """Begin a slice with empty counts."""
-        self._counter = SliceCounter(self.symbols, per=self.per, longest=self.max_length)
-
-    def process(self, documents: pa.RecordBatch) -> Iterator[Yield]:
-        """Make the streams of documents, and count them."""
-        for rows, stream in read_rows(documents, self._counter.add):
+    counter = SliceCounter(symbols, per=per, longest=max_length)
+    for batch in read_documents(unit, columns=COLUMNS[symbols]):
+        for rows, stream in read_rows(batch, counter.add):
             if isinstance(stream, Rejected):
                 yield stream
             else:
                 yield Rows("streams", stream)
                 yield Counts(read=rows.num_rows, written=rows.num_rows)
-
-    def finish(self) -> Iterator[Yield]:
-        """Yield the counts of the slice."""
-        is_whole = self.per == "document"  # no other slice has symbols of these scopes
-        yield Rows("symbols", self._counter.symbols(min_count=self.min_count if is_whole else 1))
-        yield Rows("totals", self._counter.totals())
-        yield Counts(self._counter.counters)
+    is_whole = per == "document"  # no other slice has symbols of these scopes
+    yield Rows("symbols", counter.symbols(min_count=min_count if is_whole else 1))
+    yield Rows("totals", counter.totals())
+    yield Counts(counter.counters)
 
 
 def number_symbols(work: WorkDirectory, *, per: str, min_count: int) -> Iterator[Rows | Counts]:
@@ -95,60 +83,35 @@ def number_symbols(work: WorkDirectory, *, per: str, min_count: int) -> Iterator
     yield Counts({"symbols.distinct": firsts.n_symbols - 2})
 
 
-class DealWindows(OfRun, PerUnit[Rows, Rows]):
+def deal_windows(
+    unit: Unit, *, work: WorkDirectory, streams: Mapping[str, str], max_length: int
+) -> Iterator[Rows]:
     """Distribute the windows of streams (the places where a string may begin) to ranges.
 
-    ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows]]``; rows of ``windows``. It needs
-    the symbols of ``number_symbols``.
+    Rows of ``windows``, range by range. It needs the symbols of ``number_symbols``. ``streams``:
+    their dataset, and its schema; ``max_length``: the number of symbols of the longest candidate.
     """
-
-    max_length: int
-    """The number of symbols of the longest candidate."""
-
-    def start(self) -> None:
-        """Open the vocabulary for a slice."""
-        self._dealer = WindowDealer(_vocabulary(self.work.address), longest=self.max_length)
-
-    def process(self, streams: Rows) -> None:
-        """Distribute the windows of streams."""
-        self._dealer.add(streams.batch)
-
-    def finish(self) -> Iterator[Rows]:
-        """Yield the windows, range by range."""
-        return Rows.each("windows", self._dealer.batches())
+    dealer = WindowDealer(_vocabulary(work.address), longest=max_length)
+    for rows in read_stage(unit, work=work, datasets=streams):
+        dealer.add(rows.batch)
+    yield from Rows.each("windows", dealer.batches())
 
 
-def windows_of(
-    unit: Unit, *, work: WorkDirectory, n_parts: int, max_length: int
-) -> Iterator[Windows]:
-    """Read the windows of all slices for the ranges of a unit, range by range.
+def count_strings(
+    unit: Unit, *, work: WorkDirectory, n_parts: int, max_length: int, min_count: int
+) -> Iterator[Rows]:
+    """Count the strings of the ranges of a unit, and the symbols around them; ``strings``.
 
-    ``n_parts``: the number of units, each of which has a part of the ranges; ``max_length``: the
-    number of symbols of the longest candidate.
+    It needs the symbols of ``number_symbols``. ``n_parts``: the number of units, each of which has
+    a part of the ranges; ``max_length``: the number of symbols of the longest candidate;
+    ``min_count``: the minimal count of a candidate.
     """
-    n_ranges = len(_vocabulary(work.address).edges) + 1
-    begin, end = (n_ranges * part // n_parts for part in (unit.number, unit.number + 1))
-    yield from read_windows(work.shards("windows"), range(begin, end), longest=max_length)
-
-
-class CountStrings(OfRun, PerUnit[Windows, Rows]):
-    """Count the strings of ranges, and the symbols around them.
-
-    ``PCollection[InUnit[Windows]]`` -> ``PCollection[InUnit[Rows]]``; rows of ``strings``. It needs
-    the symbols of ``number_symbols``.
-    """
-
-    min_count: int
-    """The minimal count of a candidate."""
-
-    def start(self) -> None:
-        """Begin a part of the ranges."""
-        n_symbols = _vocabulary(self.work.address).firsts.n_symbols
-        self._counter = StringCounter(n_symbols=n_symbols, min_count=self.min_count)
-
-    def process(self, windows: Windows) -> Iterator[Rows]:
-        """Count the strings of a range."""
-        return Rows.each("strings", self._counter.add(windows))
+    vocabulary = _vocabulary(work.address)
+    n_ranges = len(vocabulary.edges) + 1
+    ranges = range(*(n_ranges * part // n_parts for part in (unit.number, unit.number + 1)))
+    counter = StringCounter(n_symbols=vocabulary.firsts.n_symbols, min_count=min_count)
+    for windows in read_windows(work.shards("windows"), ranges, longest=max_length):
+        yield from Rows.each("strings", counter.add(windows))
 
 
 def join_strings(work: WorkDirectory, *, min_count: int) -> None:

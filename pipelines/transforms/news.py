@@ -32,7 +32,8 @@ from corpora.system.sandbox import Bounds
 from corpora.warc.archives import ranges_of
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
 from pipelines.transforms.common_keys import BOILERPLATE, DUPLICATES
-from pipelines.transforms.elements import OfRun, PerUnit
+from pipelines.transforms.elements import PerUnit
+from pipelines.transforms.stages import read_stage
 
 
 def cut_archives(unit: Unit) -> Iterator[Rows]:
@@ -160,36 +161,26 @@ class FilterArticles(PerUnit[PageArticle, Yield]):
         yield Counts(self._reader.counters)
 
 
-class RemoveBoilerplate(OfRun, PerUnit[Rows, Rows | Counts]):
+def remove_boilerplate(
+    unit: Unit, *, work: WorkDirectory, pages: str, min_characters: int
+) -> Iterator[Rows | Counts]:
     """Remove the paragraphs that ``FindBoilerplate`` found; filter articles that get too short.
 
-    ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``articles``,
-    without sentences.
+    Rows of ``articles``, without sentences. ``pages``: the schema of the pages; ``min_characters``:
+    an article that lost text and has fewer left is filtered.
     """
-
-    min_characters: int = 200
-    """The fewest characters: an article that lost text and has fewer left is filtered."""
-
-    def start(self) -> None:
-        """Read the boilerplate of the unit."""
-        found = read_boilerplate(self.work.shard(BOILERPLATE, 0), self.unit.number)
-        self._cleaner = RowCleaner(found, self.min_characters)
-
-    def process(self, rows: Rows) -> Iterator[Rows | Counts]:
-        """Remove boilerplate from articles."""
+    found = read_boilerplate(work.shard(BOILERPLATE, 0), unit.number)
+    cleaner = RowCleaner(found, min_characters)
+    for rows in read_stage(unit, work=work, datasets={"pages": pages}):
         for row in rows.batch.to_pylist():
-            position = f"document {row['id']}"
-            clean = partial(self._cleaner.add, row)
+            clean, position = partial(cleaner.add, row), f"document {row['id']}"
             kept = read_record(clean, source=row["source"], position=position)
             if isinstance(kept, Rejected):
                 yield Counts(rejected=[kept])
             elif kept is None:
                 yield Counts(filtered={"short": 1})
-        yield Rows("articles", self._cleaner.batch())
-
-    def finish(self) -> Iterator[Counts]:
-        """Yield the counters."""
-        yield Counts(self._cleaner.counters)
+        yield Rows("articles", cleaner.batch())
+    yield Counts(cleaner.counters)
 
 
 def find_sentences(rows: Rows) -> Iterator[Rows | Counts]:
@@ -223,26 +214,17 @@ def sign_articles(documents: Rows | pa.RecordBatch, *, into: str) -> Iterator[Ro
             yield Rows(into, unsigned(rows))
 
 
-class DropDuplicateArticles(OfRun, PerUnit[Rows, Rows | Counts]):
-    """Drop the articles that ``FindDuplicateArticles`` found, and note them for a side file.
+def drop_duplicate_articles(
+    unit: Unit, *, work: WorkDirectory, articles: str
+) -> Iterator[Rows | Counts]:
+    """Read articles without those that ``FindDuplicateArticles`` found, which are noted.
 
-    ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of a unit come in
-    their order.
+    The notes are for a side file. ``articles``: the schema of the articles.
     """
-
-    def start(self) -> None:
-        """Read the duplicates of the unit."""
-        path = self.work.shard(DUPLICATES, 0)
-        self._duplicates = duplicates_of(path, self.unit.number)
-        self._gone = [duplicate["row"] for duplicate in self._duplicates]
-        self._first = 0
-
-    def process(self, rows: Rows) -> Iterator[Rows]:
-        """Drop the duplicates."""
-        places = np.arange(self._first, self._first + rows.batch.num_rows)
-        self._first += rows.batch.num_rows
-        yield Rows(rows.dataset, rows.batch.filter(pa.array(~np.isin(places, self._gone))))
-
-    def finish(self) -> Iterator[Counts]:
-        """Yield the notes."""
-        yield Counts(notes=[note_of(of) for of in self._duplicates if of["duplicate_of"]])
+    duplicates = duplicates_of(work.shard(DUPLICATES, 0), unit.number)
+    gone, first = [duplicate["row"] for duplicate in duplicates], 0
+    for rows in read_stage(unit, work=work, datasets={"articles": articles}):
+        places = np.arange(first, first + rows.batch.num_rows)
+        first += rows.batch.num_rows
+        yield Rows(rows.dataset, rows.batch.filter(pa.array(~np.isin(places, gone))))
+    yield Counts(notes=[note_of(of) for of in duplicates if of["duplicate_of"]])

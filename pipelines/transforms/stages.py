@@ -8,7 +8,6 @@ from corpora.runs.duplicates import DuplicateRows, find_duplicates
 from corpora.runs.plan import Unit
 from corpora.runs.work_directory import WorkDirectory
 from pipelines.outcomes import Counts, Rows
-from pipelines.transforms.elements import OfRun, PerUnit
 
 
 def read_stage(unit: Unit, *, work: WorkDirectory, datasets: Mapping[str, str]) -> Iterator[Rows]:
@@ -41,22 +40,14 @@ def reject_duplicates(work: WorkDirectory, *, dataset: str, remedy: str) -> Iter
     yield Counts(rejected=list(find_duplicates(work, dataset, remedy=remedy)))
 
 
-class DropDuplicates(OfRun, PerUnit[Rows, Rows]):
-    """Drop the rows that a merge noted as duplicates; rows of a unit come in their order.
-
-    ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows]]``
-    """
-
-    def start(self) -> None:
-        """Open the list of duplicates."""
-        self._duplicates = DuplicateRows(self.work, self.unit.number)
-
-    def process(self, rows: Rows) -> Iterator[Rows]:
-        """Drop the duplicates."""
-        yield Rows(rows.dataset, self._duplicates.drop(rows.dataset, rows.batch))
+def read_first(unit: Unit, *, work: WorkDirectory, datasets: Mapping[str, str]) -> Iterator[Rows]:
+    """Read rows as ``read_stage``, without those that a merge noted as duplicates."""
+    duplicates = DuplicateRows(work, unit.number)
+    for rows in read_stage(unit, work=work, datasets=datasets):
+        yield Rows(rows.dataset, duplicates.drop(rows.dataset, rows.batch))
 
 
-def publish_rows(rows: Rows, *, into: str = "") -> Iterator[Rows | Counts]:
-    """Count each row as a written record, and pass it on to a dataset of another name."""
-    yield Rows(into, rows.batch)
+def publish_rows(rows: Rows) -> Iterator[Rows | Counts]:
+    """Count each row as a written record, and pass it on to the dataset of the output."""
+    yield Rows("", rows.batch)
     yield Counts(written=rows.batch.num_rows)

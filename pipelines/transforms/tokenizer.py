@@ -12,60 +12,36 @@ from corpora.runs.work_directory import WorkDirectory
 from corpora.tokenization.learning import Rules, learn, limited, measure, subword_rows
 from corpora.tokenization.word_counts import CharacterCounts, WordCounter, WordTable, total_batches
 from pipelines.outcomes import Counts, Rows
-from pipelines.transforms.elements import PerUnit
+from pipelines.transforms.documents import read_documents
+from pipelines.transforms.stages import read_rows_of_partition
 
 
-class CountWords(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
-    """Count words as BERT's pre-tokenizer cuts them; counts are grouped by partition of the words.
+def count_words(
+    unit: Unit, *, cased: bool = False, n_partitions: int = 1
+) -> Iterator[Rows | Counts | Rejected]:
+    """Count words of documents as BERT's pre-tokenizer cuts them; rows of ``counts``.
 
-    ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows | Counts | Rejected]]``:
-    batches with the column ``text`` become rows of ``counts``.
+    ``n_partitions``: the number of partitions of the words, by hash; each can be summed by itself.
     """
+    counter = WordCounter(cased=cased)
 
-    cased: bool = False
-    n_partitions: int = 1
-    """The number of partitions of the words, by hash; each can be summed by itself."""
+    def add(rows: pa.RecordBatch) -> None:
+        counter.add(rows.column("text").to_pylist())
 
-    def start(self) -> None:
-        """Begin with empty counts."""
-        self._counter = WordCounter(cased=self.cased)
-
-    def process(self, batch: pa.RecordBatch) -> Iterator[Counts | Rejected]:
-        """Count the words of documents."""
-        for rows, made in read_rows(batch, self._add):
-            if isinstance(made, Rejected):
-                yield made
-            else:
-                yield Counts(read=rows.num_rows, written=rows.num_rows)
-
-    def _add(self, rows: pa.RecordBatch) -> None:
-        self._counter.add(rows.column("text").to_pylist())
-
-    def finish(self) -> Iterator[Rows]:
-        """Yield the counts of the unit."""
-        table = self._counter.table()
-        parts = partitions_of(table.column("word"), self.n_partitions)
-        yield from Rows.each("counts", by_partition(table, parts, schema="word_counts"))
+    for batch in read_documents(unit, columns=("id", "text")):
+        for rows, rejected in read_rows(batch, add):
+            yield rejected or Counts(read=rows.num_rows, written=rows.num_rows)
+    table = counter.table()
+    parts = partitions_of(table.column("word"), n_partitions)
+    yield from Rows.each("counts", by_partition(table, parts, schema="word_counts"))
 
 
-class SumWords(PerUnit[Rows, Rows]):
-    """Sum counts of words.
-
-    ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows]]``: rows of ``counts`` become rows
-    of ``totals``, in the order of the words.
-    """
-
-    def start(self) -> None:
-        """Begin with empty sums."""
-        self._totals = Sums(("word",))
-
-    def process(self, rows: Rows) -> None:
-        """Add rows to the sums."""
-        self._totals.add(pa.Table.from_batches([rows.batch]))
-
-    def finish(self) -> Iterator[Rows]:
-        """Yield the sums."""
-        yield from Rows.each("totals", total_batches(self._totals))
+def sum_words(unit: Unit, *, work: WorkDirectory) -> Iterator[Rows]:
+    """Sum counts of words; rows of ``totals``, in the order of the words."""
+    totals = Sums(("word",))
+    for rows in read_rows_of_partition(unit, work=work, datasets=("counts",)):
+        totals.add(pa.Table.from_batches([rows.batch]))
+    yield from Rows.each("totals", total_batches(totals))
 
 
 def learn_subwords(_: Unit, *, work: WorkDirectory, rules: Rules) -> Iterator[Rows | Counts]:

@@ -1,6 +1,6 @@
 """Transforms from wiki dumps to pages, and from pages to documents with resolved links."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
@@ -27,6 +27,7 @@ from corpora.wikipedia.dump import read_pages_of, read_template_pages
 from corpora.wikipedia.page_items import PageItems, build_page_items, with_items
 from corpora.wikipedia.pages import Page
 from corpora.wikipedia.readers import DEFINITIONS, REDIRECTS, UNMATCHED, reader_of, resolver_of
+from corpora.wikipedia.resolution import Resolver
 from corpora.wikipedia.reuse import AGAIN, DAMAGED
 from corpora.wikipedia.reuse_places import Earlier, Place, name_of
 from corpora.wikipedia.reuse_rows import PageRows, TakenRows
@@ -44,6 +45,7 @@ from corpora.wikipedia.unmatched import build_unmatched
 from corpora.wikipedia.variant_titles import with_variants
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
 from pipelines.transforms.elements import OfRun, PerUnit, read_units
+from pipelines.transforms.stages import read_stage
 from pipelines.transforms.units import ListUnits
 
 ITEMS = "items"
@@ -245,84 +247,64 @@ def index_items(work: WorkDirectory, *, file: InputFile) -> Iterator[Counts]:
     yield Counts({"page_props.items": n})
 
 
-def add_items(
-    rows: Rows, *, work: WorkDirectory, has_items: bool, settings: WikiSettings
-) -> Iterator[Rows | Counts]:
-    """Add the Wikidata items of pages to their metadata.
-
-    ``has_items``: whether ``index_items`` wrote a table; if not, items from an earlier run are
-    removed.
-    """
-    if rows.dataset != "pages" or (settings.is_html and not has_items):
-        yield rows
-        return
-    batch, n_found = with_items(rows.batch, PageItems(work.tables / ITEMS) if has_items else None)
-    yield Rows("pages", batch)
-    if n_found:
-        yield Counts({"page_props.found": n_found})
-
-
-class TakeOver(OfRun, PerUnit[Rows, Rows]):
-    """Fill in the rows of an earlier run at the places that ``ReadDump`` noted.
-
-    ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows]]``
-    """
-
-    settings: WikiSettings
-
-    def start(self) -> None:
-        """Open the rows of the earlier run."""
-        self._taken = TakenRows(self.work.carried, **(self.settings.earlier or {}))
-
-    def process(self, rows: Rows) -> Iterator[Rows]:
-        """Fill in the rows that hold only a place."""
-        yield Rows("pages", self._taken.fill(rows.batch)) if rows.dataset == "pages" else rows
-
-
-class MatchTitles(OfRun, PerUnit[Rows, Yield]):
+def finish_pages(
+    unit: Unit,
+    *,
+    work: WorkDirectory,
+    settings: WikiSettings,
+    datasets: Mapping[str, str],
+    has_items: bool,
+) -> Iterator[Yield]:
     """Resolve links and redirects, and match titles where they stand without a link.
 
-    ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``: rows of ``pages``
-    become rows of ``documents``, ``reuse`` and ``blocks``; rows of ``found_redirects`` become rows
-    of ``redirects``. It needs the tables of ``index_titles``.
+    Rows of ``pages`` become rows of ``documents``, ``reuse`` and ``blocks``; rows of
+    ``found_redirects`` become rows of ``redirects``. Before, places that ``read_dump`` noted are
+    filled with rows of the earlier run, and items of Wikidata put in. It needs the tables of
+    ``index_titles``; ``has_items``: whether ``index_items`` wrote one; if not, items from an
+    earlier run are removed.
     """
-
-    settings: WikiSettings
-
-    def start(self) -> None:
-        """Open the tables."""
-        self._resolver = resolver_of(self.settings, self.work.tables)
-
-    def process(self, rows: Rows) -> Iterator[Yield]:
-        """Resolve the links, or the redirects, of a batch."""
-        batch = rows.batch
+    resolver = resolver_of(settings, work.tables)
+    taken = TakenRows(work.carried, **(settings.earlier or {}))
+    dropped = DuplicateRows(work, unit.number)
+    items = PageItems(work.tables / ITEMS) if has_items else None
+    for rows in read_stage(unit, work=work, datasets=datasets):
+        batch = taken.fill(rows.batch) if rows.dataset == "pages" else rows.batch
+        batch = dropped.drop(rows.dataset, batch)
         if rows.dataset != "pages":
-            resolved = self._resolver.redirects.finals(batch.column("title"))
+            resolved = resolver.redirects.finals(batch.column("title"))
             yield Rows("redirects", batch.set_column(4, batch.schema.field(4), resolved))
-            return
-        for _, finished in read_rows(batch, self._finish):
-            if isinstance(finished, Rejected):
-                yield Counts(rejected=[finished])
-                continue
-            blocks = finished_blocks(finished)
-            yield Rows("documents", _columns_of("documents", finished))
-            # Blocks come before ``reuse``, where forgetting marks pages whose blocks lost mentions.
-            if len(blocks):
-                yield Rows("blocks", canonical(blocks))
-            yield Rows("reuse", _columns_of("reuse", finished))
-            yield Counts(written=finished.num_rows)
+            continue
+        if has_items or not settings.is_html:
+            batch, n_found = with_items(batch, items)
+            if n_found:
+                yield Counts({"page_props.found": n_found})
+        yield from _finished(batch, partial(_finish, resolver=resolver, settings=settings))
+    again = {AGAIN: resolver.n_again} if resolver.n_again else {}
+    yield Counts(resolver.counters, reused=again)
 
-    def _finish(self, pages: pa.RecordBatch) -> pa.RecordBatch:
-        finished = self._resolver.finish(pages)
-        if self.settings.blocks:
-            redirects = self._resolver.redirects
-            finished = resolve_blocks(finished, self.settings.site.wiki, redirects)
-        return canonical(finished)
 
-    def finish(self) -> Iterator[Yield]:
-        """Yield the counts of the unit."""
-        n_again = self._resolver.n_again
-        yield Counts(self._resolver.counters, reused={AGAIN: n_again} if n_again else {})
+def _finish(pages: pa.RecordBatch, *, resolver: Resolver, settings: WikiSettings) -> pa.RecordBatch:
+    finished = resolver.finish(pages)
+    if settings.blocks:
+        finished = resolve_blocks(finished, settings.site.wiki, resolver.redirects)
+    return canonical(finished)
+
+
+def _finished(
+    batch: pa.RecordBatch, finish: Callable[[pa.RecordBatch], pa.RecordBatch]
+) -> Iterator[Yield]:
+    """Yield the rows of all datasets for a batch of pages."""
+    for _, finished in read_rows(batch, finish):
+        if isinstance(finished, Rejected):
+            yield Counts(rejected=[finished])
+            continue
+        blocks = finished_blocks(finished)
+        yield Rows("documents", _columns_of("documents", finished))
+        # Blocks come before ``reuse``, where forgetting marks pages whose blocks lost mentions.
+        if len(blocks):
+            yield Rows("blocks", canonical(blocks))
+        yield Rows("reuse", _columns_of("reuse", finished))
+        yield Counts(written=finished.num_rows)
 
 
 def _columns_of(name: str, rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -9,7 +9,7 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
 from corpora.document import Document
 from corpora.runs.work_directory import WorkDirectory
-from pipelines.transforms.entities import FindForms, index_forms
+from pipelines.transforms.entities import count_forms, index_forms
 
 
 def test_a_unit_reads_the_index_of_the_forms_and_none_of_their_shards(tmp_path):
@@ -22,11 +22,9 @@ def test_a_unit_reads_the_index_of_the_forms_and_none_of_their_shards(tmp_path):
     index_forms(WorkDirectory(tmp_path))
     shutil.rmtree(shards)
     row = document_to_row(Document(id="a", group="g", source="s", text="Jena, Jena, Ulm"))
-    step = FindForms(work=WorkDirectory(tmp_path), origins=("link",))
+    batch = pa.RecordBatch.from_pylist([row], SCHEMAS["documents"].columns)
 
-    step.start()
-    counts = list(step.process(pa.RecordBatch.from_pylist([row], SCHEMAS["documents"].columns)))
-    [found] = step.finish()
+    count, found = count_forms([batch], work=WorkDirectory(tmp_path), origins=("link",))
 
-    assert [count.written for count in counts] == [1]
+    assert count.written == 1
     assert found.batch.to_pydict() == {"number": [0, 1], "unlinked": [1, 2]}
