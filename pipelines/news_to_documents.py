@@ -304,22 +304,18 @@ def cut(units: PCollection, _: Options, run: Run) -> PCollection:
 
 def read(units: PCollection, options: Options, run: Run) -> PCollection:
     """Read pages, extract their articles, and filter them."""
-    from pipelines.transforms import news
-    from pipelines.transforms.elements import read_units
+    from pipelines.transforms import elements, news
 
-    pages = (
-        read_units(news.read_saved_pages, max_page_bytes=MAX_PAGE_BYTES)
-        if options.html
-        else read_units(news.read_web_archives, work=run.work, max_page_bytes=MAX_PAGE_BYTES)
+    saved = partial(news.saved_pages, max_page_bytes=MAX_PAGE_BYTES)
+    archived = partial(news.archived_pages, work=run.work, max_page_bytes=MAX_PAGE_BYTES)
+    step = elements.read_units(
+        news.read_articles,
+        pages=saved if options.html else archived,
+        extractor=options.extractor,
+        thresholds=_thresholds(options),
+        license=options.license,
     )
-    return (
-        units
-        | pages
-        | news.NoteRevisits()
-        | news.ExtractArticles(extractor=options.extractor)
-        | news.FilterArticles(thresholds=_thresholds(options), license=options.license)
-        | run.write_shards("read")
-    )
+    return units | step | run.write_shards("read")
 
 
 def count(units: PCollection, options: Options, run: Run) -> PCollection:

@@ -377,13 +377,11 @@ def parse(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:
     """Read the pages of ranges, parse them, and write documents, redirects and revisions."""
     from pipelines.transforms import elements, wikipedia
 
-    work, templates = run.work, named(_TEMPLATES, run.auxiliary)
-    return (
-        units
-        | elements.read_units(wikipedia.read_dump, settings=settings, work=work)
-        | wikipedia.ParsePages(settings=settings, templates=templates, work=work)
-        | run.write_shards("extract")
+    templates = named(_TEMPLATES, run.auxiliary)
+    step = elements.read_units(
+        wikipedia.parse_pages, work=run.work, settings=settings, templates=templates
     )
+    return units | step | run.write_shards("extract")
 
 
 def merge(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:

@@ -36,7 +36,7 @@ from corpora.runs.plan import Unit
 from corpora.runs.work_directory import WorkDirectory
 from pipelines.failures import UnitFailedError, explain
 from pipelines.outcomes import Counts, Rows
-from pipelines.transforms.elements import EndOfUnit, InUnit, OfRun
+from pipelines.transforms.elements import EndOfUnit, InUnit
 
 BOILERPLATE, DUPLICATES = "boilerplate", "duplicates"
 SHARDS_PER_PARTITION = 64
@@ -49,12 +49,13 @@ Write = Callable[[list[A]], Iterator[Rows | Counts]]
 
 
 @dataclass(kw_only=True, eq=False)
-class FindBoilerplate(OfRun, beam.PTransform):
+class FindBoilerplate(beam.PTransform):
     """Find the paragraphs that occur on many pages of a site.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``boilerplate``.
     """
 
+    work: WorkDirectory
     min_pages: int = 5
     """The least number of pages, with different titles, of a boilerplate paragraph; 0: none is."""
 
@@ -73,7 +74,7 @@ class FindBoilerplate(OfRun, beam.PTransform):
 
 
 @dataclass(kw_only=True, eq=False)
-class FindDuplicateArticles(OfRun, beam.PTransform):
+class FindDuplicateArticles(beam.PTransform):
     """Find exact and near duplicates of earlier articles, and the articles that revisits refer to.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``duplicates``. The
@@ -81,6 +82,7 @@ class FindDuplicateArticles(OfRun, beam.PTransform):
     there is a duplicate.
     """
 
+    work: WorkDirectory
     threshold: float = 0.8
     """The least Jaccard similarity of near duplicates; above 1: only exact duplicates are found."""
 

@@ -1,4 +1,4 @@
-"""The elements between the steps of a graph, and steps: made from functions, or with a state.
+"""The elements between the steps of a graph, and steps that are made from functions.
 
 A *unit* (``corpora.runs.plan.Unit``) is a part of the input that becomes one shard of each dataset.
 Its records pass through the steps one after the other, in the process that read them: text is never
@@ -9,19 +9,15 @@ handle, such as a rejected record or counters.
 
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial
 from types import FunctionType, MethodType
 from typing import (
-    ClassVar,
     Concatenate,
     Generic,
     ParamSpec,
     Protocol,
     TypeVar,
-    cast,
-    dataclass_transform,
     get_args,
     get_origin,
     get_type_hints,
@@ -38,7 +34,6 @@ from corpora.runs.work_directory import WorkDirectory
 from pipelines.failures import explain
 
 A = TypeVar("A")
-B = TypeVar("B")
 P = ParamSpec("P")
 Function = Callable[..., Iterable[object]]
 Kinds = type[object] | tuple[type[object], ...]
@@ -78,14 +73,6 @@ class Record(Protocol):
         """The place in the file; empty if the record is the whole file."""
 
 
-@dataclass(kw_only=True, eq=False)
-class OfRun:
-    """A step that reads or writes files in the work directory of a run."""
-
-    work: WorkDirectory
-    """The work directory of the run: ``OUTPUT/.build/FINGERPRINT``, here or in a bucket."""
-
-
 class StepFunction(beam.DoFn):
     """A function of elements whose methods Beam examines only once.
 
@@ -103,44 +90,6 @@ class StepFunction(beam.DoFn):
             if isinstance(method, MethodType):
                 arguments = cache(partial(get_function_args_defaults, method))
                 setattr(cls, f"_inspect_{name}", staticmethod(arguments))
-
-
-@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
-class PerUnit(beam.PTransform, Generic[A, B]):
-    """Process the values of one type; each unit has a copy of the step, which holds its state.
-
-    ``PCollection[InUnit[A]]`` -> ``PCollection[InUnit[B]]``. The annotated class attributes of a
-    subclass are its settings, as in a dataclass.
-    """
-
-    takes: ClassVar[Kinds]
-    """The types of values that the step processes, ``A``; other values pass unchanged."""
-    unit: Unit = field(init=False, repr=False)
-    """The unit that this copy of the step belongs to."""
-
-    def __init_subclass__(cls) -> None:
-        """Make a dataclass, and set ``takes``: ``PerUnit[Rows, Counts]`` takes ``Rows``."""
-        super().__init_subclass__()
-        dataclass(kw_only=True, eq=False)(cls)
-        for base in cls.__orig_bases__:
-            if len(values := get_args(base)) == 2:
-                cls.takes = get_args(values[0]) or values[0]
-
-    def start(self) -> None:
-        """Set up the state of a unit, in the copy of the step for this unit."""
-
-    def process(self, value: A) -> Iterable[B] | None:
-        """Return the results of a value, or None where they come at the end of the unit."""
-        raise NotImplementedError
-
-    def finish(self) -> Iterable[B]:
-        """Return the results at the end of the unit."""
-        return ()
-
-    def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
-        """Apply the step."""
-        step = beam.ParDo(_PerUnit(self))  # Beam knows no types of values in ``InUnit``
-        return pcoll | step.with_input_types(InUnit).with_output_types(InUnit)
 
 
 def read_units(
@@ -243,42 +192,10 @@ class _PerValue(StepFunction):
             yield InUnit(unit, _failed(error, unit))
 
 
-class _PerUnit(StepFunction, Generic[A, B]):
-    def __init__(self, step: PerUnit[A, B]) -> None:
-        self._step = step
-
-    def setup(self) -> None:
-        self._takes = self._step.takes
-        self._begun: dict[int, PerUnit[A, B]] = {}
-
-    def process(self, element: InUnit[object]) -> Iterator[InUnit[object]]:
-        unit, value = element.unit, element.value
-        is_end = isinstance(value, EndOfUnit)
-        if not is_end and not isinstance(value, self._takes):
-            yield element
-            return
-        try:
-            step = self._begun.get(unit.number)
-            if step is None:
-                step = copy(self._step)
-                step.unit = unit
-                step.start()
-                self._begun[unit.number] = step
-            for result in _uncollected(
-                (step.finish() if is_end else step.process(cast("A", value))) or ()
-            ):
-                yield InUnit(unit, result)
-        except (CorpusError, OSError) as error:
-            yield InUnit(unit, _failed(error, unit))
-        if is_end:
-            self._begun.pop(unit.number, None)
-            yield element
-
-
 _END = object()
 
 
-def _uncollected(values: Iterable[B]) -> Iterator[B]:
+def _uncollected(values: Iterable[object]) -> Iterator[object]:
     """Yield values; the garbage collector rests while they are made, not while others use them.
 
     A unit makes millions of small objects, and hardly any cycles.
@@ -294,7 +211,7 @@ def _uncollected(values: Iterable[B]) -> Iterator[B]:
                 gc.enable()
         if value is _END:
             return
-        yield cast("B", value)
+        yield value
 
 
 def _failed(error: Exception, unit: Unit) -> Failed:

@@ -4,7 +4,7 @@ Articles are extracted and filtered, boilerplate is removed, and duplicates are 
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
 
@@ -32,7 +32,6 @@ from corpora.system.sandbox import Bounds
 from corpora.warc.archives import ranges_of
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
 from pipelines.transforms.common_keys import BOILERPLATE, DUPLICATES
-from pipelines.transforms.elements import PerUnit
 from pipelines.transforms.stages import read_stage
 
 
@@ -45,7 +44,7 @@ def cut_archives(unit: Unit) -> Iterator[Rows]:
     yield Rows("ranges", pa.RecordBatch.from_pylist(rows, schema=columns))
 
 
-def read_web_archives(
+def archived_pages(
     unit: Unit, *, work: WorkDirectory, max_page_bytes: int
 ) -> Iterator[Page | Revisit | Filtered | Rejected | Counts]:
     """Read the pages in web archives, WARC or ARC; records that are no page are filtered.
@@ -78,87 +77,53 @@ def _range_of(unit: Unit, work: WorkDirectory) -> tuple[int, int | None]:
     return row["start"], row["end"]
 
 
-def read_saved_pages(unit: Unit, *, max_page_bytes: int) -> Iterator[Page | Rejected]:
+def saved_pages(unit: Unit, *, max_page_bytes: int) -> Iterator[Page | Rejected]:
     """Read files that are a page each; the settings of a unit may add facts about a file."""
     for file in unit.inputs:
         row = unit.settings.get(file.name, {})
         yield read_saved(file.check(), source=file.name, max_bytes=max_page_bytes, row=row)
 
 
-class NoteRevisits(PerUnit[Revisit, Filtered | Rows]):
-    """Filter revisit records, which say that a page was fetched again; note the page.
+def read_articles(
+    unit: Unit,
+    *,
+    pages: Callable[[Unit], Iterable[Page | Revisit | Filtered | Rejected | Counts]],
+    extractor: str,
+    thresholds: Thresholds,
+    license: str | None = None,
+) -> Iterator[Yield]:
+    """Extract the articles of pages: text, links and metadata; filter those that are not wanted.
 
-    ``PCollection[InUnit[Revisit]]`` -> ``PCollection[InUnit[Filtered | Rows]]``; rows of
-    ``revisits``.
+    Rows of ``pages``, of ``paragraphs``, for ``FindBoilerplate``, and of ``revisits`` (records that
+    say that a page was fetched again). Filtered are pages without an article, in other languages,
+    or reserved. Pages are processed in another process, with limits of time and memory.
+    ``pages``: ``saved_pages`` or ``archived_pages``; ``extractor``: the library that finds the body
+    of an article; ``license``: that of articles that state none; None: unknown.
     """
-
-    def start(self) -> None:
-        """Begin without revisits."""
-        self._revisits: list[Revisit] = []
-
-    def process(self, revisit: Revisit) -> Iterator[Filtered]:
-        """Note a revisit."""
-        self._revisits.append(revisit)
-        yield Filtered(revisit.source, "revisit")
-
-    def finish(self) -> Iterator[Rows]:
-        """Yield the noted revisits."""
-        yield Rows("revisits", revisit_batch(self._revisits))
-
-
-class ExtractArticles(PerUnit[Page, PageArticle | Rejected | Counts]):
-    """Decode pages, and extract their articles: text, links, and metadata.
-
-    ``PCollection[InUnit[Page]]`` -> ``PCollection[InUnit[PageArticle | Rejected | Counts]]``.
-    Pages are processed in another process, with limits of time and memory.
-    """
-
-    extractor: str = "trafilatura"
-    """The library that finds the body of an article: ``trafilatura`` or ``news-please``."""
-
-    def start(self) -> None:
-        """Make the reader, whose process starts with the first page."""
-        self._reader = PageReader(self.extractor, Bounds())
-
-    def process(self, page: Page) -> Iterator[PageArticle | Rejected]:
-        """Extract the article of a page."""
-        yield self._reader.read(page)
-
-    def finish(self) -> Iterator[Counts]:
-        """Yield the counters."""
-        yield Counts(self._reader.counters)
+    revisits: list[Revisit] = []
+    reader, articles = PageReader(extractor, Bounds()), ArticleReader(thresholds, license=license)
+    for page in pages(unit):
+        if isinstance(page, Revisit):
+            revisits.append(page)
+            yield Filtered(page.source, "revisit")
+            continue
+        article = reader.read(page) if isinstance(page, Page) else page
+        yield _fate_of(article, articles) if isinstance(article, PageArticle) else article
+        if articles.documents.n_characters >= CHARACTERS_PER_BATCH:
+            yield Rows("pages", articles.documents.batch())
+    yield Rows("revisits", revisit_batch(revisits))
+    yield Counts(reader.counters)
+    yield Rows("pages", articles.documents.batch())
+    yield Rows("paragraphs", articles.paragraph_batch())
+    yield Counts(articles.counters)
 
 
-class FilterArticles(PerUnit[PageArticle, Yield]):
-    """Filter pages without an article, in other languages, or reserved; make rows of the others.
-
-    ``PCollection[InUnit[PageArticle]]`` -> ``PCollection[InUnit[Passed | Filtered | Rejected | Rows
-    | Counts]]``; rows of ``pages``, and of ``paragraphs``, for ``FindBoilerplate``.
-    """
-
-    thresholds: Thresholds
-    license: str | None = None
-    """The licence of articles that state none; None: unknown."""
-
-    def start(self) -> None:
-        """Begin without articles."""
-        self._reader = ArticleReader(self.thresholds, license=self.license)
-
-    def process(self, found: PageArticle) -> Iterator[Yield]:
-        """Filter an article, or make a row from it."""
-        reason = found.page.guard(partial(self._reader.add, found))
-        if isinstance(reason, Rejected):
-            yield reason
-        else:
-            yield Filtered(found.page.source, reason) if reason else Passed()
-        if self._reader.documents.n_characters >= CHARACTERS_PER_BATCH:
-            yield Rows("pages", self._reader.documents.batch())
-
-    def finish(self) -> Iterator[Yield]:
-        """Yield the last rows."""
-        yield Rows("pages", self._reader.documents.batch())
-        yield Rows("paragraphs", self._reader.paragraph_batch())
-        yield Counts(self._reader.counters)
+def _fate_of(article: PageArticle, articles: ArticleReader) -> Passed | Filtered | Rejected:
+    """Add an article to the others, or tell why it is left out."""
+    reason = article.page.guard(partial(articles.add, article))
+    if isinstance(reason, Rejected):
+        return reason
+    return Filtered(article.page.source, reason) if reason else Passed()
 
 
 def remove_boilerplate(

@@ -19,7 +19,7 @@ from corpora.runs.duplicates import DuplicateRows
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_record, read_rows
 from corpora.runs.work_directory import WorkDirectory
-from corpora.wikipedia.articles import Article, Redirect, id_of, read_definition
+from corpora.wikipedia.articles import Article, ArticleReader, Redirect, id_of, read_definition
 from corpora.wikipedia.block_rows import finished_blocks, resolve_blocks
 from corpora.wikipedia.blocks import ExtractorError
 from corpora.wikipedia.definitions import Definitions, build_definitions
@@ -44,7 +44,7 @@ from corpora.wikipedia.sql_dumps import items_of_pages
 from corpora.wikipedia.unmatched import build_unmatched
 from corpora.wikipedia.variant_titles import with_variants
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
-from pipelines.transforms.elements import OfRun, PerUnit, read_units
+from pipelines.transforms.elements import read_units
 from pipelines.transforms.stages import read_stage
 from pipelines.transforms.units import ListUnits
 
@@ -88,34 +88,46 @@ def index_definitions(work: WorkDirectory) -> Iterator[Counts]:
     yield Counts(build_definitions(work.tables / DEFINITIONS, rows))
 
 
-class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
+def parse_pages(
+    unit: Unit,
+    *,
+    work: WorkDirectory,
+    settings: WikiSettings,
+    templates: Sequence[InputFile] = (),
+) -> Iterator[Yield]:
     """Parse wikitext to redirects, and to documents whose links are not resolved yet.
 
-    ``PCollection[InUnit[Page | Place]]`` -> ``PCollection[InUnit[Passed | Filtered | Rejected |
-    Rows | Counts]]``; rows of ``pages``, ``found_redirects`` and ``revisions``. Of several
-    revisions of a page in a row only the newest is parsed; ``keep_newest`` finds the others.
+    Rows of ``pages``, ``found_redirects`` and ``revisions``. Of several revisions of a page in a
+    row only the newest is parsed; ``keep_newest`` finds the others. ``templates``: tables that the
+    user gave.
     """
+    for table in templates:
+        table.read()  # raises if the file has changed since the plan was made
+    tables = [table.check() for table in templates]
+    definitions = work.tables / DEFINITIONS if settings.expand_templates else None
+    reader = reader_of(settings, tables, definitions)
+    parser = _PageParser(reader, settings, unit.inputs[0].name)
+    for page in read_dump(unit, work=work, settings=settings):
+        if isinstance(page, Page | Place):
+            yield from parser.add(page)
+        else:
+            yield page
+    yield from parser.finish()
 
-    settings: WikiSettings
-    templates: Sequence[InputFile] = ()
-    """Tables of templates, given by the user."""
 
-    def start(self) -> None:
-        """Open the tables, and make the parser."""
-        for table in self.templates:
-            table.read()  # raises if the file has changed since the plan was made
-        tables = [table.check() for table in self.templates]
-        definitions = self.work.tables / DEFINITIONS if self.settings.expand_templates else None
-        self._reader = reader_of(self.settings, tables, definitions)
-        self._source = self.unit.inputs[0].name
-        earlier = self.settings.earlier
-        self._rows = PageRows(self._source, name_of(earlier["fingerprint"]) if earlier else "")
+class _PageParser:
+    """The pages of a unit that were parsed, and are no rows yet."""
+
+    def __init__(self, reader: ArticleReader, settings: WikiSettings, source: str) -> None:
+        self._reader, self._settings, self._source = reader, settings, source
+        earlier = settings.earlier
+        self._rows = PageRows(source, name_of(earlier["fingerprint"]) if earlier else "")
         self._redirects: list[Redirect] = []
         self._named: list[Redirect] = []
         self._revisions = RevisionRows()
         self._last: Page | Place | None = None
 
-    def process(self, page: Page | Place) -> Iterator[Yield]:
+    def add(self, page: Page | Place) -> Iterator[Yield]:
         """Parse the page before, unless this one is another revision of it."""
         last, self._last = self._last, page
         if page.n_older:
@@ -147,7 +159,7 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
             yield Rows("pages", self._rows.batch())
 
     def _note(self, page: Page | Place, outcome: str | None = None, **titles: str | None) -> None:
-        if not self.settings.variants:
+        if not self._settings.variants:
             titles["name"] = None
         self._revisions.add(self._id(page), page.version, outcome=outcome, **titles)
 
@@ -177,7 +189,7 @@ class ParsePages(OfRun, PerUnit[Page | Place, Yield]):
 
     def _add_redirects(self, page: Page | Place) -> None:
         """Add the redirects that the record of a rendered page names, after those with pages."""
-        wiki = self.settings.site.wiki
+        wiki = self._settings.site.wiki
         self._named += (Redirect(f"{wiki}:{n}", n, page.title, "") for n in page.redirects)
 
     def finish(self) -> Iterator[Yield]:
@@ -342,7 +354,6 @@ class ReadWikipedia(beam.PTransform):
         return (
             pbegin
             | "Ranges" >> ListUnits(units=stage.units, path=folder / "ranges.jsonl")
-            | read_units(read_dump, settings=settings, work=work)
-            | ParsePages(settings=settings, work=work)
+            | read_units(parse_pages, settings=settings, work=work)
             | ToDocuments()
         )

@@ -409,8 +409,7 @@ def test_what_is_no_error_of_a_record_ends_the_run(breaks, tmp_path, error):
 
 
 def test_an_error_outside_a_record_ends_the_run(monkeypatch, tmp_path, capsys):
-    raises = staticmethod(partial(_raise_for, exception=OursError))
-    monkeypatch.setattr(text_transforms.MakeDocuments, "start", raises)
+    monkeypatch.setattr(text_transforms, "DocumentMaker", partial(_raise_for, exception=OursError))
 
     assert run_text(tmp_path / "in", tmp_path / "out", WORDS) == 1
 

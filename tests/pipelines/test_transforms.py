@@ -131,7 +131,7 @@ def test_unit_that_a_runner_has_torn_fails(tmp_path):
         assert not list(tmp_path.rglob(".tmp-*"))
 
 
-@pytest.mark.parametrize("function", [elements._ReadUnits, elements._PerUnit, shards._WriteShards])
+@pytest.mark.parametrize("function", [elements._ReadUnits, shards._WriteShards])
 def test_beam_examines_the_methods_of_a_step_only_once(function, monkeypatch):
     one, other = function(None), function(None)
     methods = [name for name in dir(one) if isinstance(getattr(one, name), MethodType)]
@@ -262,19 +262,17 @@ def test_the_garbage_collector_is_on_in_steps_of_others(tmp_path):
             inside.append(gc.isenabled())
             yield number
 
-    class Double(elements.PerUnit[int, int]):
-        def process(self, value):
-            inside.append(gc.isenabled())
-            yield value
+    def double(value):
+        inside.append(gc.isenabled())
+        yield value
 
     unit = Unit(0, (describe_file("a.txt", path),))
-    double = elements._PerUnit(Double())
-    double.setup()
+    doubled = elements._PerValue(double, (int, False))
 
     outside = [
         gc.isenabled()
         for element in elements._ReadUnits(read).process(unit)
-        for _ in double.process(element)
+        for _ in doubled.process(element)
     ]
 
     assert inside == [False] * 4
