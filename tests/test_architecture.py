@@ -311,21 +311,6 @@ def test_opening_a_model_loads_no_more_than_it_needs(module, heavy):
     assert done.stdout.strip() == "[]"
 
 
-def test_every_pipeline_is_listed(capsys):
-    from pipelines.__main__ import main
-
-    found = {
-        file.stem
-        for file in (ROOT / "pipelines").glob("*.py")
-        if "\nPHASES = " in file.read_text("utf-8")
-    }
-
-    main()
-
-    listed = re.findall(r"^python -m pipelines\.(\w+) +\S", capsys.readouterr().out, re.MULTILINE)
-    assert {*listed} == found
-
-
 MOST_ANY = {
     "corpora": {"Any": 28, "JsonObject": 48},
     "pipelines": {"Any": 2, "JsonObject": 2},
