@@ -262,17 +262,17 @@ def learn(units: PCollection, settings: Settings, run: Run) -> PCollection:
 
 def augment(units: PCollection, settings: Settings, run: Run) -> PCollection:
     """Match the chosen forms in documents, and write the documents with more mentions."""
-    from pipelines.transforms import documents, forms, gate
-    from pipelines.transforms.elements import per_value, read_units
+    from pipelines.transforms import forms, gate
+    from pipelines.transforms.elements import read_units
 
     work, lang = run.work, settings.lang
     if settings.policy == "gated":
         only_remove = settings.only_remove
-        add = per_value(gate.gate_mentions, work=work, lang=lang, only_remove=only_remove)
+        add = read_units(gate.gate_mentions, work=work, lang=lang, only_remove=only_remove)
     else:
         matching, column = _matching(settings), settings.group_column
-        add = per_value(forms.add_mentions, work=work, matching=matching, group_column=column)
-    return units | read_units(documents.read_documents) | add | run.write_shards()
+        add = read_units(forms.add_mentions, work=work, matching=matching, group_column=column)
+    return units | add | run.write_shards()
 
 
 def _matching(settings: Settings) -> "Matching":

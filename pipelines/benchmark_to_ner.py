@@ -264,25 +264,17 @@ def graph(units: PCollection, settings: Settings, run: Run) -> PCollection:
         for name, file in run.auxiliary.items()
         if name.startswith(_TEXT)
     }
-    rows = (
-        units
-        | elements.read_units(ner.read_ner_files, layouts=settings.layouts, texts=texts)
-        | elements.per_record(
-            ner.make_ner_rows,
-            splits=splits,
-            illegal=settings.illegal,
-            labels=run.auxiliary.get(LABELS),
-            max_tokens=settings.max_tokens,
-        )
+    make = elements.per_record(
+        ner.make_ner_rows,
+        splits=splits,
+        illegal=settings.illegal,
+        labels=run.auxiliary.get(LABELS),
+        max_tokens=settings.max_tokens,
+        by=settings.split,
+        ratios=parse_ratios(settings.ratios),
     )
-    if settings.split != "file":
-        rows |= elements.per_value(
-            ner.divide_sentences,
-            by=settings.split,
-            ratios=parse_ratios(settings.ratios),
-            splits=splits,
-        )
-    return rows | run.write_shards()
+    read = elements.read_units(ner.read_ner_files, layouts=settings.layouts, texts=texts)
+    return units | read | make | run.write_shards()
 
 
 PHASES = (Phase(graph),)

@@ -330,31 +330,20 @@ def clean(units: PCollection, options: Options, run: Run) -> PCollection:
     """Remove boilerplate from the articles, find sentences, and compute signatures."""
     from pipelines.transforms import elements, news
 
-    return (
-        units
-        | elements.read_units(
-            news.remove_boilerplate,
-            work=run.work,
-            pages=READ["pages"],
-            min_characters=options.min_characters,
-        )
-        | elements.per_value(news.find_sentences)
-        | elements.per_value(news.sign_articles, into="signatures")
-        | run.write_shards("clean")
+    step = elements.read_units(
+        news.clean_articles,
+        work=run.work,
+        pages=READ["pages"],
+        min_characters=options.min_characters,
     )
+    return units | step | run.write_shards("clean")
 
 
 def look_back(units: PCollection, _: Options, run: Run) -> PCollection:
     """Compute the signatures of earlier datasets."""
-    from corpora.news.near_duplicates import SIGNED
-    from pipelines.transforms import documents, elements, news
+    from pipelines.transforms import elements, news
 
-    return (
-        units
-        | elements.read_units(documents.read_documents, columns=SIGNED)
-        | elements.per_value(news.sign_articles, into="previous")
-        | run.write_shards("look_back")
-    )
+    return units | elements.read_units(news.sign_earlier) | run.write_shards("look_back")
 
 
 def compare(units: PCollection, options: Options, run: Run) -> PCollection:
@@ -367,15 +356,11 @@ def compare(units: PCollection, options: Options, run: Run) -> PCollection:
 
 def finish(units: PCollection, _: Options, run: Run) -> PCollection:
     """Write the articles, without the duplicates."""
-    from pipelines.transforms import elements, news, stages
+    from pipelines.transforms import elements, news
 
     articles = CLEANED["articles"]
-    return (
-        units
-        | elements.read_units(news.drop_duplicate_articles, work=run.work, articles=articles)
-        | elements.per_value(stages.publish_rows)
-        | run.write_shards()
-    )
+    step = elements.read_units(news.publish_articles, work=run.work, articles=articles)
+    return units | step | run.write_shards()
 
 
 PHASES = (

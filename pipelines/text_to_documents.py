@@ -262,12 +262,8 @@ def finish(units: PCollection, _: Settings, run: Run) -> PCollection:
     """Write the documents, without those whose id an earlier one has."""
     from pipelines.transforms import elements, stages
 
-    return (
-        units
-        | elements.read_units(stages.read_first, work=run.work, datasets=FOUND)
-        | elements.per_value(stages.publish_rows)
-        | run.write_shards()
-    )
+    step = elements.read_units(stages.publish_first, work=run.work, datasets=FOUND)
+    return units | step | run.write_shards()
 
 
 PHASES = (Phase(read, "read", merge), Phase(finish))

@@ -18,6 +18,7 @@ from typing import (
     ParamSpec,
     Protocol,
     TypeVar,
+    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -103,27 +104,16 @@ def read_units(
     return _step(_ReadUnits(_bound(function, settings)), function, Unit)
 
 
-def per_value(
-    function: Callable[Concatenate[A, P], Iterable[object]], *_: P.args, **settings: P.kwargs
-) -> object:
-    """Make a step from a function of a value; the annotation says of which, others pass unchanged.
-
-    ``PCollection[InUnit[A]]`` -> ``PCollection[InUnit[B]]``. A function of ``InUnit[A]`` gets the
-    unit, too.
-    """
-    return _step(_PerValue(_bound(function, settings), _takes(function)), function)
-
-
 def per_record(
     function: Callable[Concatenate[A, P], Iterable[object]], *_: P.args, **settings: P.kwargs
 ) -> object:
     """Make a step from a function of a record; a record for which it raises is rejected.
 
-    ``PCollection[InUnit[A]]`` -> ``PCollection[InUnit[B | Rejected]]``. The annotation says which
-    records are taken, as for ``per_value``.
+    ``PCollection[InUnit[A]]`` -> ``PCollection[InUnit[B | Rejected]]``. The annotation of the first
+    parameter says which values are taken, others pass unchanged. A function of ``InUnit[A]`` gets
+    the unit, too.
     """
-    read = partial(_read_or_reject, function=_bound(function, settings))
-    return _step(_PerValue(read, _takes(function)), function)
+    return _step(_PerRecord(_bound(function, settings), _takes(function)), function)
 
 
 def _bound(function: Function, settings: Mapping[str, object]) -> Function:
@@ -143,14 +133,6 @@ def _takes(function: Function) -> tuple[Kinds, bool]:
     if has_unit:
         [kind] = get_args(kind)
     return get_args(kind) or kind, has_unit
-
-
-def _read_or_reject(taken: Record | InUnit[Record], *, function: Function) -> Iterable[object]:
-    record = taken.value if isinstance(taken, InUnit) else taken
-    results = read_record(
-        lambda: list(function(taken)), source=record.source, position=record.position
-    )
-    return (results,) if isinstance(results, Rejected) else results
 
 
 def merge(unit: Unit, *, functions: Sequence[Merge], work: WorkDirectory) -> Iterator[object]:  # noqa: ARG001 - it has no input
@@ -176,20 +158,28 @@ class _ReadUnits(StepFunction):
             yield InUnit(unit, EndOfUnit())
 
 
-class _PerValue(StepFunction):
+class _PerRecord(StepFunction):
     def __init__(self, function: Function, takes: tuple[Kinds, bool]) -> None:
         self._function, (self._takes, self._has_unit) = function, takes
 
     def process(self, element: InUnit[object]) -> Iterator[InUnit[object]]:
-        unit, value = element.unit, element.value
-        if not isinstance(value, self._takes):
+        unit = element.unit
+        if not isinstance(element.value, self._takes):
             yield element
             return
         try:
-            for result in _uncollected(self._function(element if self._has_unit else value)):
-                yield InUnit(unit, result)
+            yield from (InUnit(unit, result) for result in _uncollected(self._read(element)))
         except (CorpusError, OSError) as error:
             yield InUnit(unit, _failed(error, unit))
+
+    def _read(self, element: InUnit[object]) -> Iterator[object]:
+        """Read a record, or reject it."""
+        record = cast("Record", element.value)
+        taken = element if self._has_unit else record
+        read = read_record(
+            lambda: list(self._function(taken)), source=record.source, position=record.position
+        )
+        yield from (read,) if isinstance(read, Rejected) else read
 
 
 _END = object()

@@ -1,7 +1,9 @@
 """Transforms that read surface forms, choose among them, and match them in documents."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +24,7 @@ from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_rows
 from corpora.runs.work_directory import WorkDirectory
 from pipelines.outcomes import Counts, Rows, Yield
+from pipelines.transforms.documents import read_documents
 
 BATCH_ROWS = 1 << 16
 FORMS = "forms"
@@ -81,7 +84,7 @@ def index_chosen(work: WorkDirectory, *, matching: Matching) -> None:
 
 
 def add_mentions(
-    batch: pa.RecordBatch,
+    unit: Unit,
     *,
     work: WorkDirectory,
     matching: Matching,
@@ -89,12 +92,14 @@ def add_mentions(
 ) -> Iterator[Yield]:
     """Match chosen forms, in the table of ``index_chosen``; add a mention where there is none yet.
 
-    Batches with all columns of ``documents`` become rows of the output. ``group_column`` names the
-    group whose forms are matched; None: the same forms everywhere.
+    Documents become rows of the output. ``group_column`` names the group whose forms are matched;
+    None: the same forms everywhere.
     """
-    counters = {"mentions.before": len(Mentions.of(batch).structs), "mentions.added": 0}
+    counters = Counter({"mentions.before": 0, "mentions.added": 0})
     forms = _forms_of(work.address, matching, group_column)
-    for dictionary, documents in forms.dictionaries_for(batch):
+    batches = read_documents(unit)
+    for dictionary, documents in chain.from_iterable(map(forms.dictionaries_for, batches)):
+        counters["mentions.before"] += len(Mentions.of(documents).structs)
         add = partial(dictionary.add_to, origin="lexicon")
         for rows, made in read_rows(documents, add):
             if isinstance(made, Rejected):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import lru_cache, partial
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -112,22 +113,22 @@ def learn_gate(work: WorkDirectory, *, min_precision: float) -> Iterator[Counts]
 
 
 def gate_mentions(
-    batch: pa.RecordBatch, *, work: WorkDirectory, lang: str | None = None, only_remove: bool
+    unit: Unit, *, work: WorkDirectory, lang: str | None = None, only_remove: bool
 ) -> Iterator[Yield]:
     """Add probable mentions to documents, and remove doubtful title matches.
 
-    Batches with all columns of ``documents`` become rows of the output.
+    Documents become rows of the output.
     """
     gate = partial(_gate_of(work.address, lang).apply, only_remove=only_remove)
-    for rows, made in read_rows(batch, gate):
-        if isinstance(made, Rejected):
-            yield made
+    for rows, gated in chain.from_iterable(read_rows(b, gate) for b in read_documents(unit)):
+        if isinstance(gated, Rejected):
+            yield gated
             continue
-        gated, counts = made
-        named = {f"mentions.{name}": n for name, n in counts.items()}
-        named["mentions.before"] = len(Mentions.of(rows).structs)
-        yield Rows("", gated)
-        yield Counts(named, read=rows.num_rows, written=rows.num_rows)
+        documents, counts = gated
+        counters = {f"mentions.{name}": n for name, n in counts.items()}
+        counters["mentions.before"] = len(Mentions.of(rows).structs)
+        yield Rows("", documents)
+        yield Counts(counters, read=rows.num_rows, written=rows.num_rows)
 
 
 @lru_cache(maxsize=1)

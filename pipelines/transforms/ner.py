@@ -16,7 +16,6 @@ from corpora.ner.sources import with_counts_of_source
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_file_records
 from pipelines.outcomes import Counts, Rows
-from pipelines.transforms.elements import InUnit
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +68,16 @@ def make_ner_rows(
     illegal: Literal["repair", "reject"] = "repair",
     labels: InputFile | None = None,
     max_tokens: int = 0,
+    by: Literal["file", "document", "sentence"] = "file",
+    ratios: Mapping[str, float],
 ) -> Iterator[Rows | Counts | Rejected]:
     """Make rows from sentences: tags become IOB2, labels are mapped, long sentences cut.
 
-    ``splits``: name of a file to its split; other files are ``train`` until ``divide_sentences``;
-    ``illegal``: whether tags that their scheme does not allow are repaired, or their sentences
-    rejected; ``labels``: the file of a map of labels, if any; ``max_tokens``: the most tokens of a
-    sentence; longer ones are cut; 0: none are.
+    ``splits``: name of a file to its split; other files are ``train``, or are divided by the hash
+    of each document id, or of each sentence id; ``by``: what is never divided between splits;
+    ``ratios``: the weight of each split; ``illegal``: whether tags that their scheme does not allow
+    are repaired, or their sentences rejected; ``labels``: the file of a map of labels, if any;
+    ``max_tokens``: the most tokens of a sentence; longer ones are cut; 0: none are.
     """
     maker = RowMaker(
         split=splits.get(record.source, SPLITS[0]),
@@ -85,7 +87,11 @@ def make_ner_rows(
     )
     made = maker.make(record.found, record.layout, record.origin)
     yield from made.rejected
-    yield from Rows.each("", made.batches)
+    batches = iter(made.batches)
+    if by != "file" and record.source not in splits:
+        column = "document_id" if by == "document" else "id"
+        batches = (with_splits(batch, by=column, ratios=ratios) for batch in batches)
+    yield from Rows.each("", batches)
     yield Counts(
         with_counts_of_source(made.counters, record.source, n_rejected=len(made.rejected)),
         read=made.n_records,
@@ -97,22 +103,3 @@ def make_ner_rows(
 def _label_map(file: InputFile) -> LabelMap:
     file.read()  # raises if the file has changed since the plan was made
     return load_label_map(file.check())
-
-
-def divide_sentences(
-    rows: InUnit[Rows],
-    *,
-    by: Literal["document", "sentence"],
-    ratios: Mapping[str, float],
-    splits: Mapping[str, str],
-) -> Iterator[Rows]:
-    """Choose the split of each sentence by the hash of its document id, or of its id.
-
-    ``by``: what is never divided between splits; ``ratios``: the weight of each split; ``splits``:
-    name of a file that is not divided to its split; a unit has only such files, or none.
-    """
-    divided = rows.value
-    if rows.unit.inputs[0].name not in splits:
-        column = "document_id" if by == "document" else "id"
-        divided = Rows(divided.dataset, with_splits(divided.batch, by=column, ratios=ratios))
-    yield divided

@@ -17,6 +17,7 @@ from corpora.document import Rejected
 from corpora.news.boilerplate import read_boilerplate
 from corpora.news.filters import Thresholds
 from corpora.news.near_duplicates import (
+    SIGNED,
     duplicates_of,
     note_of,
     signatures_of,
@@ -32,7 +33,8 @@ from corpora.system.sandbox import Bounds
 from corpora.warc.archives import ranges_of
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
 from pipelines.transforms.common_keys import BOILERPLATE, DUPLICATES
-from pipelines.transforms.stages import read_stage
+from pipelines.transforms.documents import read_documents
+from pipelines.transforms.stages import published, read_stage
 
 
 def cut_archives(unit: Unit) -> Iterator[Rows]:
@@ -126,13 +128,13 @@ def _fate_of(article: PageArticle, articles: ArticleReader) -> Passed | Filtered
     return Filtered(article.page.source, reason) if reason else Passed()
 
 
-def remove_boilerplate(
+def clean_articles(
     unit: Unit, *, work: WorkDirectory, pages: str, min_characters: int
 ) -> Iterator[Rows | Counts]:
-    """Remove the paragraphs that ``FindBoilerplate`` found; filter articles that get too short.
+    """Remove the paragraphs that ``FindBoilerplate`` found; find sentences; compute signatures.
 
-    Rows of ``articles``, without sentences. ``pages``: the schema of the pages; ``min_characters``:
-    an article that lost text and has fewer left is filtered.
+    Rows of ``articles``, and of ``signatures``, by which they are compared. ``pages``: the schema
+    of the pages; ``min_characters``: an article that lost text and has fewer left is filtered.
     """
     found = read_boilerplate(work.shard(BOILERPLATE, 0), unit.number)
     cleaner = RowCleaner(found, min_characters)
@@ -144,45 +146,42 @@ def remove_boilerplate(
                 yield Counts(rejected=[kept])
             elif kept is None:
                 yield Counts(filtered={"short": 1})
-        yield Rows("articles", cleaner.batch())
+        for _, cut in read_rows(cleaner.batch(), with_sentences):
+            if isinstance(cut, Rejected):
+                yield Counts(rejected=[cut])
+                continue
+            articles, counters = cut
+            yield from _signed(articles)
+            yield Counts(counters)
     yield Counts(cleaner.counters)
 
 
-def find_sentences(rows: Rows) -> Iterator[Rows | Counts]:
-    """Find the sentences of articles; a sentence never ends inside a heading or a link."""
-    for _, made in read_rows(rows.batch, with_sentences):
-        if isinstance(made, Rejected):
-            yield Counts(rejected=[made])
-            continue
-        batch, counters = made
-        yield Rows(rows.dataset, batch)
-        yield Counts(counters)
+def _signed(articles: pa.RecordBatch) -> Iterator[Rows | Counts]:
+    for rows, signatures in read_rows(articles, signatures_of):
+        if isinstance(signatures, Rejected):
+            yield Counts(rejected=[signatures])
+        else:
+            yield Rows("articles", rows)
+            yield Rows("signatures", signatures)
 
 
-def sign_articles(documents: Rows | pa.RecordBatch, *, into: str) -> Iterator[Rows | Counts]:
-    """Compute the signatures by which articles are compared; rows of ``into``.
+def sign_earlier(unit: Unit) -> Iterator[Rows | Counts]:
+    """Compute the signatures of the documents of an earlier dataset; rows of ``previous``.
 
-    ``Rows`` are new articles, which are passed on beside their signatures. Batches are of an
-    earlier dataset, and only their signatures are passed on; an earlier document that cannot be
-    signed counts as a record that was read and rejected.
+    One that cannot be signed counts as a record that was read and rejected.
     """
-    is_new = isinstance(documents, Rows)
-    batch = documents.batch if isinstance(documents, Rows) else documents
-    for rows, signatures in read_rows(batch, signatures_of):
-        if not isinstance(signatures, Rejected):
-            if isinstance(documents, Rows):
-                yield Rows(documents.dataset, rows)
-            yield Rows(into, signatures)
-            continue
-        yield Counts(read=0 if is_new else 1, rejected=[signatures])
-        if not is_new:  # keep row numbers in step with the earlier dataset, which has the row
-            yield Rows(into, unsigned(rows))
+    for batch in read_documents(unit, columns=SIGNED):
+        for rows, signatures in read_rows(batch, signatures_of):
+            if isinstance(signatures, Rejected):
+                yield Counts(read=1, rejected=[signatures])
+                # Row numbers stay in step with the earlier dataset, which has the row.
+                yield Rows("previous", unsigned(rows))
+            else:
+                yield Rows("previous", signatures)
 
 
-def drop_duplicate_articles(
-    unit: Unit, *, work: WorkDirectory, articles: str
-) -> Iterator[Rows | Counts]:
-    """Read articles without those that ``FindDuplicateArticles`` found, which are noted.
+def publish_articles(unit: Unit, *, work: WorkDirectory, articles: str) -> Iterator[Rows | Counts]:
+    """Publish the articles without those that ``FindDuplicateArticles`` found, which are noted.
 
     The notes are for a side file. ``articles``: the schema of the articles.
     """
@@ -191,5 +190,5 @@ def drop_duplicate_articles(
     for rows in read_stage(unit, work=work, datasets={"articles": articles}):
         places = np.arange(first, first + rows.batch.num_rows)
         first += rows.batch.num_rows
-        yield Rows(rows.dataset, rows.batch.filter(pa.array(~np.isin(places, gone))))
+        yield from published(rows.batch.filter(pa.array(~np.isin(places, gone))))
     yield Counts(notes=[note_of(of) for of in duplicates if of["duplicate_of"]])

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import pyarrow as pa
+
 from corpora.datasets.shards import read_batches
 from corpora.entities.counts import read_partition
 from corpora.runs.duplicates import DuplicateRows, find_duplicates
@@ -40,14 +42,16 @@ def reject_duplicates(work: WorkDirectory, *, dataset: str, remedy: str) -> Iter
     yield Counts(rejected=list(find_duplicates(work, dataset, remedy=remedy)))
 
 
-def read_first(unit: Unit, *, work: WorkDirectory, datasets: Mapping[str, str]) -> Iterator[Rows]:
-    """Read rows as ``read_stage``, without those that a merge noted as duplicates."""
+def publish_first(
+    unit: Unit, *, work: WorkDirectory, datasets: Mapping[str, str]
+) -> Iterator[Rows | Counts]:
+    """Publish rows of an earlier phase, without those that a merge noted as duplicates."""
     duplicates = DuplicateRows(work, unit.number)
     for rows in read_stage(unit, work=work, datasets=datasets):
-        yield Rows(rows.dataset, duplicates.drop(rows.dataset, rows.batch))
+        yield from published(duplicates.drop(rows.dataset, rows.batch))
 
 
-def publish_rows(rows: Rows) -> Iterator[Rows | Counts]:
+def published(batch: pa.RecordBatch) -> Iterator[Rows | Counts]:
     """Count each row as a written record, and pass it on to the dataset of the output."""
-    yield Rows("", rows.batch)
-    yield Counts(written=rows.batch.num_rows)
+    yield Rows("", batch)
+    yield Counts(written=batch.num_rows)
