@@ -17,10 +17,11 @@ PATIENCE_S = 300.0
 """Seconds after which a busy machine is no reason: a bound for a hang, not a measurement."""
 
 
-def wait_for(condition, *, seconds=PATIENCE_S):
-    """Wait until something holds."""
+def wait_for(condition, process=None, *, seconds=PATIENCE_S):
+    """Wait until something holds, as long as a process lives if one is given."""
     end = time.monotonic() + seconds
     while not condition():
+        assert process is None or process.poll() is None
         assert time.monotonic() < end
         time.sleep(0.005)
 

@@ -6,6 +6,7 @@ from unittest.mock import patch
 import apache_beam as beam
 from apache_beam.internal import pickler
 
+from corpora.runs.build import hold
 from pipelines import in_memory
 from pipelines.engine import describe, jobs_of
 
@@ -17,6 +18,16 @@ def do_jobs(build, pipeline, *, reverse=False, run_graph=None):
     for graph, units in jobs_of(pipeline.PHASES, build):
         ordered = list(reversed(units)) if reverse else units
         run_graph(graph, ordered, run=run)
+
+
+def run_here(pipeline, output, inputs, *, reverse=False, run_graph=None, **options):
+    """Do what the command does, in this process; returns the output."""
+    chosen = pipeline.Options(input=tuple(map(str, inputs)), output=output, **options)
+    with hold(output, pipeline.plan(chosen)) as held:
+        do_jobs(held, pipeline, reverse=reverse, run_graph=run_graph)
+        held.check_ids()
+        held.publish(pipeline.write_side_files)
+    return output
 
 
 def run_plainly(graph, units, *, run):
@@ -69,14 +80,14 @@ class _FlatMap(_Step):
         for value in values:
             yield from self.made(value, *sides)
 
-    def made(self, value, *sides):
+    def run_here(self, value, *sides):
         return self.fn(value, *sides)
 
 
 class _Map(_FlatMap):
     """In the place of a ``Map``."""
 
-    def made(self, value, *sides):
+    def run_here(self, value, *sides):
         return [self.fn(value, *sides)]
 
 

@@ -5,9 +5,8 @@ from pathlib import Path
 
 from corpora.datasets.shards import open_dataset
 from corpora.document import Document, Span
-from corpora.runs.build import hold
 from pipelines import documents_to_lexicon as pipeline
-from tests.pipelines.graph_runs import do_jobs
+from tests.pipelines.graph_runs import run_here
 
 STORY = Path(__file__).parents[1] / "data" / "text" / "wulingzhen.txt"
 
@@ -25,13 +24,7 @@ def documents(texts, lang="zh"):
 
 def build(output, *inputs, reverse=False, **options):
     """Run it in this process; the units of each stage in the other order if ``reverse``."""
-    options = {"known": "none", **options}
-    chosen = pipeline.Options(input=tuple(map(str, inputs)), output=output, **options)
-    with hold(output, pipeline.plan(chosen)) as work:
-        work.prepare()
-        do_jobs(work, pipeline, reverse=reverse)
-        work.publish(pipeline.write_side_files)
-    return output
+    return run_here(pipeline, output, inputs, reverse=reverse, **{"known": "none", **options})
 
 
 def rows_of(output):

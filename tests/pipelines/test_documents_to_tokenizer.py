@@ -15,7 +15,6 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, open_dataset
 from corpora.document import Document
 from corpora.entities.counts import Sums
-from corpora.runs.build import hold
 from corpora.store.inspection import main as shards
 from corpora.tokenization import learning
 from corpora.tokenization.learning import Rules, learn, limited, size_for
@@ -24,8 +23,8 @@ from corpora.tokenization.word_counts import CharacterCounts, WordCounter, WordT
 from pipelines import documents_to_tokenizer as pipeline
 from tests.corpora.small_bert import CHARACTERS
 from tests.datasets import write_dataset
-from tests.pipelines.graph_runs import do_jobs
-from tests.pipelines.test_tei_to_ner import files_of
+from tests.killing import files_of
+from tests.pipelines.graph_runs import run_here
 
 pytestmark = pytest.mark.usefixtures("without_runner")
 TEXTS = [
@@ -46,16 +45,11 @@ def documents(texts):
 
 def build(output, *inputs, reverse=False, **options):
     """Run it in this process; the units of each stage in the other order if ``reverse``."""
-    options = {"size": 300, **options}
-    chosen = pipeline.Options(input=tuple(map(str, inputs)), output=output, **options)
-    with hold(output, pipeline.plan(chosen)) as work:
-        do_jobs(work, pipeline, reverse=reverse)
-        work.publish(pipeline.write_side_files)
-    return output
+    return run_here(pipeline, output, inputs, reverse=reverse, **{"size": 300, **options})
 
 
 def without_plan(output):
-    """Return the bytes of the files, without those that name the inputs."""
+    """Return the hashes of the files, without those that name the inputs."""
     names = {"dataset.json", "run.json"}
     return {name: data for name, data in files_of(output).items() if name not in names}
 

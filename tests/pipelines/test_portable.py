@@ -12,7 +12,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,9 +29,10 @@ from pipelines import (
     wikipedia_to_documents,
 )
 from tests.bucket_server import SECRETS
+from tests.killing import files_of
 from tests.pipelines.test_on_bucket import hashes
-from tests.pipelines.test_tei_to_ner import LETTERS, files_of
-from tests.processes import PATIENCE_S
+from tests.pipelines.test_tei_to_ner import LETTERS
+from tests.processes import PATIENCE_S, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "tests" / "data" / "wikipedia" / "kleinwiki-20261101-pages-articles.xml"
@@ -200,15 +200,6 @@ def connect(launcher, pools, stack):
 
 def order(machine, script):
     subprocess.run([*machine.prefix, "sh", "-ec", script], check=True, stderr=subprocess.DEVNULL)
-
-
-def wait_for(condition, process, *, seconds=PATIENCE_S):
-    """Wait until something holds, as long as a process lives."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert process.poll() is None
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 def listens(process, port):

@@ -14,6 +14,7 @@ from corpora.registers.lines import Lines
 from corpora.runs import plan
 from corpora.store.inspection import main as shards
 from pipelines.tei_to_ner import main
+from tests.killing import files_of
 from tests.ner_files import read_conll, read_json
 
 pytestmark = pytest.mark.usefixtures("without_runner")
@@ -33,15 +34,6 @@ def built(tmp_path_factory):
     output = tmp_path_factory.mktemp("built") / "letters"
     assert run(output) == 0
     return output
-
-
-def files_of(output):
-    """Return the bytes of each published file, by name."""
-    return {
-        str(path.relative_to(output)): path.read_bytes()
-        for path in sorted(output.rglob("*"))
-        if path.is_file() and ".build" not in path.parts and path.name != ".lock"
-    }
 
 
 def test_run_makes_datasets_conll_json_splits_and_a_card(built):

@@ -129,20 +129,16 @@ def test_a_bomb_is_no_page(tmp_path):
         assert is_refused(crawl.get("/a"), "too_large")
 
 
-def cut_short(handler):
+def cut_short(handler, header=("Content-Length", "100"), begin=b""):
     handler.send_response_only(200)
-    handler.send_header("Content-Length", "100")
+    handler.send_header(*header)
     handler.end_headers()
-    handler.wfile.write(b"<html>half")
+    handler.wfile.write(begin + b"<html>half")
     handler.close_connection = True
 
 
 def cut_in_a_chunk(handler):
-    handler.send_response_only(200)
-    handler.send_header("Transfer-Encoding", "chunked")
-    handler.end_headers()
-    handler.wfile.write(b"64\r\n<html>half")
-    handler.close_connection = True
+    cut_short(handler, ("Transfer-Encoding", "chunked"), b"64\r\n")
 
 
 def hung_up(handler):

@@ -5,9 +5,8 @@ import json
 from corpora.datasets.shards import open_dataset
 from corpora.document import Document, Mention
 from corpora.entities.vocabulary import SPECIAL
-from corpora.runs.build import hold
 from pipelines import documents_to_entity_vocab as pipeline
-from tests.pipelines.graph_runs import do_jobs, run_plainly
+from tests.pipelines.graph_runs import run_here, run_plainly
 
 
 def document(number, title, text, *links, wiki="dawiki", origin="link"):
@@ -27,13 +26,7 @@ def document(number, title, text, *links, wiki="dawiki", origin="link"):
 
 def build(output, *inputs, **options):
     """Do what the command does, without Beam: a test of the command compares their bytes."""
-    chosen = pipeline.Options(input=tuple(map(str, inputs)), output=output, **options)
-    plan = pipeline.plan(chosen)
-    with hold(output, plan) as held:
-        do_jobs(held, pipeline, run_graph=run_plainly)
-        held.check_ids()
-        held.publish(pipeline.write_side_files)
-    return output
+    return run_here(pipeline, output, inputs, run_graph=run_plainly, **options)
 
 
 def rows_of(vocab):
