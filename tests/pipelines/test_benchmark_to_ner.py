@@ -11,8 +11,8 @@ from corpora.hashing.sampling import choose
 from corpora.ner import files as ner_files
 from corpora.store.inspection import main as shards
 from pipelines.benchmark_to_ner import main
+from tests.killing import files_of
 from tests.ner_files import examine
-from tests.pipelines.test_tei_to_ner import files_of
 
 pytestmark = pytest.mark.usefixtures("without_runner")
 DATA = Path(__file__).resolve().parents[1] / "data" / "ner"

@@ -8,7 +8,7 @@ import pytest
 
 from corpora.runs.build import Build
 from pipelines import documents_to_tokenizer, news_to_documents, text_to_documents
-from tests.pipelines.test_tei_to_ner import files_of
+from tests.killing import files_of
 
 WAYS = pytest.mark.parametrize("way", [[], ["--runner=FnApiRunner"]], ids=["here", "beam"])
 

@@ -8,7 +8,8 @@ import pytest
 from corpora.runs.plan import fingerprint_of
 from corpora.store.inspection import main as shards
 from corpora.system.files import sha256_of
-from tests.pipelines.test_tei_to_ner import files_of, run
+from tests.killing import files_of
+from tests.pipelines.test_tei_to_ner import run
 
 pytestmark = pytest.mark.usefixtures("without_runner")
 

@@ -9,8 +9,8 @@ from corpora.system.buckets import Bucket
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from pipelines import augment_mentions, documents_to_tokenizer
 from tests.datasets import write_dataset
+from tests.killing import files_of
 from tests.pipelines.interrupting import broken_after
-from tests.pipelines.test_tei_to_ner import files_of
 
 pytestmark = pytest.mark.usefixtures("without_runner")
 PIPELINES = {

@@ -15,7 +15,8 @@ import pytest
 
 from corpora.datasets.shards import open_dataset
 from corpora.store.inspection import main as shards
-from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of, run
+from tests.killing import files_of
+from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, run
 
 ROOT = Path(__file__).resolve().parents[2]
 KILLS_BEFORE_PLAN = 1

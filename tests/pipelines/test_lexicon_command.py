@@ -5,8 +5,8 @@ import pytest
 from corpora.store.inspection import main as shards
 from pipelines import documents_to_lexicon as pipeline
 from tests.datasets import write_dataset
+from tests.killing import files_of
 from tests.pipelines.made_lexicons import documents
-from tests.pipelines.test_tei_to_ner import files_of
 
 pytestmark = pytest.mark.usefixtures("without_runner")
 

@@ -12,9 +12,10 @@ import pytest
 
 from pipelines import tei_to_ner
 from pipelines.graph import Phase
+from tests.killing import files_of
 from tests.pipelines import broken_graphs
 from tests.pipelines.test_interruptions import copies, finish, start  # noqa: F401 - a fixture
-from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of
+from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS
 from tests.processes import PATIENCE_S, end_of, wait_for, workers_of
 
 KILLS = 2

@@ -15,9 +15,10 @@ from pipelines.graph import Phase
 from pipelines.on_beam import beam_options
 from pipelines.transforms import common_keys
 from tests.corpora.news.archive_samples import by_record
+from tests.killing import files_of
 from tests.pipelines import broken_graphs
 from tests.pipelines.test_news_to_documents import sample_records
-from tests.pipelines.test_tei_to_ner import LETTERS, files_of
+from tests.pipelines.test_tei_to_ner import LETTERS
 
 STORY = Path(__file__).parents[1] / "data" / "text" / "wulingzhen.txt"
 RUNNER = "--runner=FnApiRunner"

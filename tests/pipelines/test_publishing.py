@@ -20,7 +20,8 @@ from corpora.store.inspection import main as shards
 from corpora.system.files import sha256_of
 from pipelines.tei_to_ner import Options, plan
 from tests.datasets import write_dataset
-from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of, run
+from tests.killing import files_of
+from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, run
 
 pytestmark = pytest.mark.usefixtures("without_runner")
 

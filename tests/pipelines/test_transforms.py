@@ -36,6 +36,7 @@ from pipelines.transforms import elements, plain, shards
 from pipelines.transforms.elements import EndOfUnit, InUnit
 from pipelines.transforms.files import SourceFile
 from pipelines.transforms.plain import WriteDocuments
+from tests.killing import files_of
 from tests.pipelines.test_news_to_documents import SAMPLES
 from tests.pipelines.test_news_to_documents import run as run_pages
 from tests.pipelines.test_record_errors import (
@@ -43,7 +44,7 @@ from tests.pipelines.test_record_errors import (
     run_ner,
     run_vocabulary,
 )
-from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of
+from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -25,7 +25,8 @@ from pipelines.in_memory import run_graph
 from pipelines.transforms.elements import InUnit
 from pipelines.transforms.files import read_files
 from pipelines.transforms.tei import cut_sentences, parse_tei
-from tests.pipelines.test_tei_to_ner import LETTERS, files_of
+from tests.killing import files_of
+from tests.pipelines.test_tei_to_ner import LETTERS
 
 NAME = "pipelines.tei_to_ner"
 STORY = Path(__file__).parents[1] / "data" / "text" / "wulingzhen.txt"

@@ -7,8 +7,8 @@ from corpora.store.inspection import main as shards
 from pipelines import documents_to_entity_vocab as pipeline
 from tests.corpora.entity_ids import id_of
 from tests.datasets import write_dataset
+from tests.killing import files_of
 from tests.pipelines.entity_vocab.made_vocabularies import ARTICLES, document
-from tests.pipelines.test_tei_to_ner import files_of
 
 pytestmark = pytest.mark.usefixtures("without_runner")
 
