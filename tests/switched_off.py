@@ -10,6 +10,8 @@ each check that no test misses; exit status 1 for one that ``REASONS`` does not 
 """
 
 import ast
+import gc
+import json
 import os
 import shutil
 import signal
@@ -17,8 +19,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,8 +48,9 @@ REASONS: Mapping[str, str] = {
 }
 """The beginning of a statement, after its module and a space, to why no test can notice."""
 OPTIONS = ("-q", "-n", "0", "-p", "no:cacheprovider")
-SECONDS = 120
-"""The time in which a test notices; one that hangs has noticed."""
+SECONDS = 60
+"""How much longer than four times their usual time tests may take: then they hang, and noticed."""
+LOG, TOLD = Path("reached"), Path("told")
 SWITCHES = """
 import os
 off, log = os.environ.get("SWITCHED_OFF"), os.environ.get("SWITCHES_REACHED")
@@ -56,6 +61,17 @@ def on(number):
             file.write(f"{number}\\t{test!r}\\n")
     return str(number) != off
 """
+
+
+class Told(NamedTuple):
+    """What the first run of the tests of a room told."""
+
+    tests: Mapping[str, Sequence[str]]
+    """Those that reach a check, by its number, the fastest first."""
+    seconds: Mapping[str, float]
+    """How long each test took."""
+    modules: Sequence[str]
+    """What they imported."""
 
 
 class Check(NamedTuple):
@@ -98,71 +114,89 @@ def install(copy: Path, room: str) -> list[Check]:
     return checks
 
 
-def reached_by(tests: Sequence[str]) -> dict[int, list[str]]:
-    """Run tests with all checks on; returns the tests that reach each."""
-    log = Path("reached").absolute()
-    log.touch()
-    os.environ["SWITCHES_REACHED"] = str(log)
-    if status := pytest.main([*OPTIONS, *tests]):
-        raise SystemExit(f"{' '.join(tests)}: exit status {status} with all checks on")
-    os.environ.pop("SWITCHES_REACHED")
-    found: dict[int, dict[str, None]] = {}
-    for line in log.read_text("utf-8").splitlines():
-        number, _, test = line.partition("\t")
-        if ast.literal_eval(test):
-            found.setdefault(int(number), {})[ast.literal_eval(test)] = None
-    return {number: list(tests_of) for number, tests_of in found.items()}
+class Reaching:
+    """What a run with all checks on tells: the seconds of each test, the checks that it reaches."""
+
+    def __init__(self) -> None:
+        self.seconds = defaultdict[str, float](float)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add up the time of setting up, running and tearing down."""
+        self.seconds[report.nodeid] += report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        """Write which tests reach which check, the fastest first, and what was imported."""
+        tests: dict[str, set[str]] = defaultdict(set)
+        for line in LOG.read_text("utf-8").splitlines():
+            number, _, test = line.partition("\t")
+            if (name := ast.literal_eval(test)) in self.seconds:
+                tests[number].add(name)
+        told = Told(
+            {
+                number: sorted(names, key=self.seconds.__getitem__)
+                for number, names in tests.items()
+            },
+            dict(self.seconds),
+            [name for name in sys.modules if not name.startswith(("tests", "conftest", "_pytest"))],
+        )
+        TOLD.write_text(json.dumps(told._asdict()))
 
 
-def run_anew(tests: Sequence[str], off: int) -> int:
-    """Run tests in a new process with a check off; returns the exit status."""
-    command = (sys.executable, "-m", "pytest", *OPTIONS, "-x", *tests)
-    environment = os.environ | {"SWITCHED_OFF": str(off)}
-    nowhere = subprocess.DEVNULL
-    process = subprocess.Popen(
-        command, env=environment, stdout=nowhere, stderr=nowhere, start_new_session=True
-    )
-    return ended(process.pid)
+def forked(tests: Sequence[str], off: int, seconds: float, *plugins: object) -> int | None:
+    """Run tests in a fork, in which libraries are loaded and no test ran; returns the exit status.
 
-
-def run_here(tests: Sequence[str], off: int) -> int:
-    """Run tests in a fork, in which all libraries are loaded; returns the exit status."""
+    The status is negative for a signal, and None for a run that was ended after so many seconds.
+    """
     if not (pid := os.fork()):
         os.setsid()
-        switches = sys.modules["switches"]
-        switches.off, switches.log = str(off), None  # type: ignore[attr-defined]
         os.environ["SWITCHED_OFF"] = str(off)
+        output = os.open("output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         for number in (1, 2):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
-        os._exit(int(pytest.main([*OPTIONS, "-x", *tests])))
-    return ended(pid)
-
-
-def ended(pid: int) -> int:
-    """Wait for a process, at most ``SECONDS``, and end its children; returns its exit status."""
-    end = time.monotonic() + SECONDS
-    while not (found := os.waitpid(pid, os.WNOHANG))[0] and time.monotonic() < end:
+            os.dup2(output, number)
+        os._exit(int(pytest.main([*OPTIONS, *tests], plugins=list(plugins))))
+    end, status = time.monotonic() + seconds, None
+    while status is None and time.monotonic() < end:
         time.sleep(0.02)
+        ended, how = os.waitpid(pid, os.WNOHANG)
+        status = os.waitstatus_to_exitcode(how) if ended else None
     with suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(found[1] if found[0] else os.waitpid(pid, 0)[1])
+    if status is None:
+        os.waitpid(pid, 0)
+    return status
+
+
+def tell(tests: Sequence[str]) -> Told:
+    """Run the tests of a room with all checks on, and load what they load."""
+    os.environ["SWITCHES_REACHED"] = str(LOG.absolute())
+    LOG.touch()
+    if status := forked(tests, -1, 3600, Reaching()):
+        raise SystemExit(f"{' '.join(tests)}: exit status {status}\n{Path('output').read_text()}")
+    del os.environ["SWITCHES_REACHED"]
+    told = Told(**json.loads(TOLD.read_text()))
+    for name in told.modules:
+        with suppress(Exception):
+            import_module(name)
+    gc.freeze()  # or each fork would copy what it only looks through
+    return told
 
 
 def look_at(room: str) -> int:
     """Look at a room, in a copy that is the current folder; returns how many have no reason."""
-    checks = install(Path.cwd(), room)
-    reached, n_bad = reached_by(ROOMS[room]), 0
-    every = list(dict.fromkeys(test for tests in reached.values() for test in tests))
-    can_fork = run_here(every, -1) == 0
+    checks, n_bad = install(Path.cwd(), room), 0
+    told = tell(ROOMS[room])
     for number, check in enumerate(checks):
-        tests = reached.get(number)
-        if tests and can_fork and run_here(tests, number):
-            continue
-        if tests and run_anew(tests, number):  # in a fork, a check may be behind a cache
-            continue
-        n_bad += str(check).endswith("NO TEST")
-        sys.stdout.write(f"{check}\n")
-        sys.stdout.flush()
+        tests = told.tests.get(str(number), [])
+        seconds = SECONDS + 4 * sum(told.seconds[test] for test in tests)
+        status = forked(["-x", *tests], number, seconds) if tests else 0
+        if status in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED):
+            raise SystemExit(f"{' '.join(tests)}: exit status {status}")
+        if not status:
+            n_bad += status == 0 and str(check).endswith("NO TEST")
+            how = "tests hang" if status is None else "" if tests else "not reached"
+            sys.stdout.write(f"{check} {how}\n")
+            sys.stdout.flush()
+    sys.stdout.write(f"{room}: {len(checks)} checks, {n_bad} that no test misses\n")
     return n_bad
 
 

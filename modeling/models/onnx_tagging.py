@@ -8,15 +8,19 @@ FOLDER/tagger.json         settings
 Shapes: B windows of N subwords, T subwords together, W words, K scores.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from corpora.errors import CorpusError
 from corpora.system.parsing import read_json
 from modeling.data.batch import SentenceBatch
+from modeling.models.spans import SpanHead
 from modeling.models.tagging import TaggingModel, build_head
 from modeling.models.weights import WeightsError, load_strictly, load_weights, write_tensors
 from modeling.tagging_config import ONNX_FILE, TAGGER_FILE, TaggerConfig
@@ -28,14 +32,30 @@ SETTINGS: Final = "onnx.json"
 _HEAD: Final = "head.safetensors"
 
 
+@contextmanager
+def _damage_named(folder: Path) -> Iterator[None]:
+    """Raise ``WeightsError`` for whatever a model of a stranger lets onnxruntime raise."""
+    try:
+        yield
+    except (CorpusError, MemoryError):
+        raise
+    except Exception as error:  # onnxruntime's exceptions have no common class
+        raise WeightsError(f"{folder}: damaged ({error}). Copy or export it again.") from error
+
+
 class OnnxTaggingModel(TaggingModel):
     """A tagger of words for prediction only; it cannot be trained."""
 
     def __init__(
-        self, session: "InferenceSession", inputs: tuple[str, ...], *, config: TaggerConfig
+        self,
+        session: "InferenceSession",
+        inputs: tuple[str, ...],
+        *,
+        config: TaggerConfig,
+        folder: Path,
     ) -> None:
         super().__init__(nn.Identity(), build_head(config), config=config)  # type: ignore[arg-type]
-        self._session, self._inputs = session, inputs
+        self._session, self._inputs, self._folder = session, inputs, folder
 
     @classmethod
     def open(cls, folder: Path) -> "OnnxTaggingModel":
@@ -51,19 +71,25 @@ class OnnxTaggingModel(TaggingModel):
             ) from error
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = torch.get_num_threads()
-        try:
+        with _damage_named(folder):
             session = onnxruntime.InferenceSession(
                 str(folder / ONNX_FILE), options, providers=["CPUExecutionProvider"]
             )
             inputs = tuple(read_json(folder / SETTINGS)["inputs"])
-        except Exception as error:  # onnxruntime's exceptions have no common class
-            raise WeightsError(f"{folder}: damaged ({error}). Copy or export it again.") from error
-        model = cls(session, inputs, config=TaggerConfig.load(folder / TAGGER_FILE))
-        load_strictly(model.head, load_weights(folder / _HEAD), where=folder)
+            model = cls(
+                session, inputs, config=TaggerConfig.load(folder / TAGGER_FILE), folder=folder
+            )
+            load_strictly(model.head, load_weights(folder / _HEAD), where=folder)
+            if isinstance(model.head, SpanHead):
+                raise ValueError("a tagger of spans")
         return model
 
     def scores(self, batch: SentenceBatch) -> Tensor:
-        """Compute the scores of words, (W, K), with onnxruntime."""
+        """Compute the scores of words, (W, K); ``WeightsError`` if the model cannot."""
+        with _damage_named(self._folder):
+            return self._run(batch)
+
+    def _run(self, batch: SentenceBatch) -> Tensor:
         layout, words = batch.inputs.rows.subwords, batch.inputs.rows.words
         firsts = batch.word_subwords[batch.word_offsets]
         given = {
@@ -76,8 +102,11 @@ class OnnxTaggingModel(TaggingModel):
             empty = batch.features.new_zeros(len(batch.subwords), batch.features.shape[1])
             given["features"] = empty.index_copy(0, firsts, batch.features)
         fed = {name: layout.pad(given[name]).numpy() for name in self._inputs}
-        [found] = self._session.run(None, fed)
-        return layout.pack(torch.from_numpy(found))[firsts]
+        [scores] = self._session.run(None, fed)
+        shape = layout.n_sequences, layout.longest, len(self.head.state_dict()["linear.bias"])
+        if scores.shape != shape or scores.dtype.kind != "f" or not np.isfinite(scores).all():
+            raise ValueError(f"not {shape} numbers, but {scores.shape} of type {scores.dtype}")
+        return layout.pack(torch.from_numpy(scores))[firsts]
 
 
 def save_beside(model: TaggingModel, folder: Path) -> None:

@@ -135,9 +135,31 @@ def check_that_it_is_a_tagger(run, out, sentence):
         for found, expected in zip(exported.spans, one.spans, strict=True):
             assert replace(found, probability=0) == replace(expected, probability=0)
             assert found.probability == pytest.approx(expected.probability, abs=1e-3)
-    (out / "model.onnx").write_bytes(b"half")
+
+
+@pytest.mark.parametrize("damage", ["cut", "scores", "shape", "inputs"])
+def test_a_damaged_onnx_model_is_an_error_when_it_is_read_or_run(
+    exported, tmp_path, sentence, damage
+):
+    onnx = pytest.importorskip("onnx")
+    out = tmp_path / "out"
+    shutil.copytree(exported("plain")[1], out)
+    model = onnx.load(out / "model.onnx")
+    if damage == "cut":
+        (out / "model.onnx").write_bytes((out / "model.onnx").read_bytes()[:-9])
+    elif damage == "inputs":
+        (out / "onnx.json").write_text('{"inputs": ["features"]}')
+    else:
+        made = onnx.helper.make_node("Cast", ["input_ids"], ["made"], to=onnx.TensorProto.FLOAT)
+        bias = next(tensor for tensor in model.graph.initializer if len(tensor.dims) == 1)
+        bias.raw_data = (b"\0\0\xc0\x7f" if damage == "scores" else b"\0\0\0\0") * bias.dims[0]
+        if damage == "shape":
+            model.graph.node.append(made)
+            model.graph.output[0].CopyFrom(onnx.helper.make_empty_tensor_value_info("made"))
+        onnx.save(model, out / "model.onnx")
+
     with pytest.raises(WeightsError, match="Copy or export it again"):
-        Tagger.load(out)
+        Tagger.load(out).tag([sentence])
 
 
 @pytest.mark.parametrize("difference", [0.01, float("nan")])
