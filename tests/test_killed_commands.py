@@ -94,6 +94,8 @@ def test_a_folder_of_something_else_stays_as_it_is(tmp_path):
 
     with pytest.raises(UsageError, match="something else"), output_folder(tmp_path, mark="a.json"):
         pass
+    with pytest.raises(UsageError, match="is no folder"), output_folder(tmp_path / "mine"):
+        pass
 
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 

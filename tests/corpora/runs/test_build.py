@@ -97,6 +97,22 @@ def test_a_unit_that_left_no_receipt_is_not_counted_as_done(build):
         again(build).publish()
 
 
+def test_what_does_not_add_up_is_not_published(build):
+    path = build.receipt_path(UNITS[3])
+    write_receipt(path, replace(read_receipt(path), accounting=Accounting(read=3, written=1)))
+
+    with pytest.raises(CorpusError, match="does not add up"):
+        again(build).publish()
+
+
+def test_what_cannot_be_put_in_its_place_is_named(build):
+    where = build.output / "report.md"
+    (where / "mine").mkdir(parents=True)
+
+    with pytest.raises(CorpusError, match=f"{where}: .* is not complete; fix it"):
+        build.publish(side)
+
+
 def test_first_damaged_shard_is_named(build):
     for number in (9, 4):
         damage(build.staging("documents") / UNITS[number].shard_name)

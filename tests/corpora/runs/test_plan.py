@@ -1,9 +1,11 @@
+import errno
 import os
+from pathlib import Path
 
 import pytest
 
 from corpora.errors import InputChangedError, UsageError
-from corpora.runs.plan import describe_file, find_inputs, make_units
+from corpora.runs.plan import describe_file, find_inputs, list_file, make_units
 
 
 @pytest.fixture
@@ -111,6 +113,25 @@ def test_folder_that_a_pattern_cannot_look_into_is_an_error(folder, closed, patt
         return
     with pytest.raises(UsageError, match=f"{closed}: cannot be read"):
         names(pattern)
+
+
+def test_folder_that_cannot_be_listed_is_an_error(folder, monkeypatch):
+    def scan(path):
+        if Path(path) == folder / "c" / "deep":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return listed(path)
+
+    listed = os.scandir
+    monkeypatch.setattr(os, "scandir", scan)
+
+    with pytest.raises(UsageError, match="c/deep: cannot be read"):
+        names("c")
+
+
+@pytest.mark.parametrize("read", [list_file, describe_file])
+def test_file_that_is_gone_is_named(read, tmp_path):
+    with pytest.raises(UsageError, match="gone: cannot be read"):
+        read("a", tmp_path / "gone")
 
 
 @pytest.mark.usefixtures("folder")

@@ -24,12 +24,15 @@ from corpora.system.arguments import (
     check,
     errors_raised,
     execute,
+    fail,
     make_parser,
     message_of,
     option,
     parse,
     parse_subcommand,
+    parser_of,
     prepare_streams,
+    refuse,
     values_of,
 )
 from corpora.system.extras import reason_of
@@ -330,3 +333,50 @@ def test_what_no_terminal_reads_is_as_it_is(tmp_path):
         arguments._to_output(file.fileno(), like=like).write("\x1b[2J\n")
 
     assert (tmp_path / "a").read_bytes() == b"\x1b[2J\n"
+
+
+def test_option_that_would_have_no_effect_is_refused_if_it_was_given():
+    options = Options(source=Path("x"), n=3)
+
+    refuse(options, "ratio", because="is for another form")
+    with pytest.raises(UsageError, match="--n is for another form"):
+        refuse(options, "ratio", "n", because="is for another form")
+
+
+def test_parser_of_a_command_is_found_without_running_it():
+    def command(argv):
+        parse(Options, argv, name="example", about="What.")
+        raise AssertionError
+
+    assert "--is-dry" in parser_of(command).format_help()
+    with pytest.raises(AssertionError, match="in another way"):
+        parser_of(lambda _: 0)
+
+
+def test_program_that_calls_commands_gets_their_errors(capsys):
+    for status, error in ((1, CorpusError), (2, UsageError), (130, KeyboardInterrupt)):
+        with errors_raised(), pytest.raises(error, match="why"):
+            fail("why", status=status)
+
+    assert not capsys.readouterr().err
+
+
+def test_output_that_cannot_be_written_is_named(capsys, monkeypatch):
+    def write(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("sys.stdout.write", write)
+
+    assert execute(lambda: ["line"], path="elsewhere") == 1
+    assert "error: standard output: No space left" in capsys.readouterr().err
+
+
+def test_module_of_ours_that_cannot_be_imported_is_no_missing_package(monkeypatch):
+    def command():
+        raise ImportError("of ours")
+
+    with pytest.raises(ImportError, match="of ours"):
+        execute(command, path="x")
+    monkeypatch.setattr(arguments, "check_utf8", lambda _: command())
+    with pytest.raises(ImportError, match="of ours"):
+        read("--this", "t")

@@ -1,3 +1,4 @@
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -123,6 +124,32 @@ def test_without_credentials_no_cloud_is_asked_for_those_of_its_machine(
 
     monkeypatch.setenv("ONOMA_MACHINE_CREDENTIALS", "1")
     Bucket(f"{kind}://onoma/a")
+
+
+@pytest.mark.parametrize("url", ["/data/a", "s3://", "s3:///a", "https://onoma/a"])
+def test_what_is_no_address_of_a_bucket_is_refused(url):
+    with pytest.raises(UsageError, match="is no address of a bucket"):
+        Bucket(url)
+
+
+def test_an_object_that_is_not_there_has_no_hash():
+    with pytest.raises(FileNotFoundError, match="No such object: 's3://onoma/a/nothing'"):
+        Bucket("s3://onoma/a").sha256("nothing")
+
+
+def test_patience_is_a_number_of_seconds(monkeypatch):
+    monkeypatch.setenv("ONOMA_BUCKET_SECONDS", "long")
+
+    with pytest.raises(UsageError, match="ONOMA_BUCKET_SECONDS=long: is no number"):
+        Bucket("s3://onoma/a").list()
+
+
+def test_without_the_package_for_buckets_its_name_is_said(monkeypatch):
+    monkeypatch.setitem(sys.modules, "obstore.store", None)
+    open_store.cache_clear()
+
+    with pytest.raises(UsageError, match=r"pip install 'onoma\[buckets\]'"):
+        Bucket("s3://onoma/a")
 
 
 @pytest.mark.parametrize("url", ["s3://onoma/a//b", "gs://onoma/../b", "az://onoma/."])

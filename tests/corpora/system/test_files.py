@@ -8,6 +8,7 @@ import pytest
 import onoma
 from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError, UsageError
 from corpora.system.files import (
+    check_new,
     check_plain,
     check_utf8,
     inside,
@@ -52,8 +53,9 @@ def test_links_on_the_way_to_a_file_are_refused(tmp_path):
 
     with pytest.raises(CorpusError, match="documents: is a link"):
         inside(tmp_path / "out", "documents/dataset.json")
-    with pytest.raises(CorpusError, match="documents: is a link"):
-        refuse_links(tmp_path)
+    for folder in (tmp_path, tmp_path / "out" / "documents"):
+        with pytest.raises(CorpusError, match="documents: is a link"):
+            refuse_links(folder)
 
 
 def test_a_folder_that_is_not_there_has_no_links(tmp_path):
@@ -72,6 +74,25 @@ def test_only_a_file_of_the_folder_is_opened_to_write(kind, mode, tmp_path):
         open_own(path, mode)
 
     assert mine.read_bytes() == b"mine"
+
+
+def test_a_file_to_write_in_a_folder_that_is_missing_is_no_link(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        open_own(tmp_path / "nothing" / "log", "ab")
+
+
+def test_a_file_that_somebody_worked_on_is_not_written_anew(tmp_path):
+    path, same = tmp_path / "a.xml", tmp_path / "same"
+    check_new(path, b"made")
+    for file in (path, same):
+        file.write_bytes(b"made")
+
+    for data in (b"made", same):
+        check_new(path, data)
+    path.write_bytes(b"mine")
+    for data in (b"made", same):
+        with pytest.raises(UsageError, match="may have worked on it"):
+            check_new(path, data)
 
 
 def test_a_file_of_mine_is_no_lock_and_stays(tmp_path):
@@ -145,6 +166,11 @@ def test_locale_that_is_not_utf8_is_refused_because_names_would_be_others(monkey
 
     with pytest.raises(UsageError, match=r"read as iso8859-1, not UTF-8 .* PYTHONUTF8=1"):
         check_utf8([])
+
+
+def test_name_that_is_no_utf8_is_refused():
+    with pytest.raises(UsageError, match="no UTF-8"):
+        check_utf8(["--input", "a\udcff"])
 
 
 def test_a_current_folder_that_is_gone_is_an_error(tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ import pytest
 
 from corpora.errors import UsageError
 from corpora.system.arguments import fail
+from corpora.system.user_agent import check_contact
 from corpora.system.web import check_address, opener
 
 
@@ -57,3 +58,16 @@ def test_no_error_message_shows_a_password(capsys):
     assert fail("HEAD http://ada:k@y@a.example/b@c: refused", status=1) == 1
 
     assert "HEAD http://…@a.example/b@c: refused" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "contact", ["ada", "ada@", "ftp://ada.example", "a b@c", "", "é@a.example"]
+)
+def test_who_cannot_be_reached_sends_no_request(contact):
+    with pytest.raises(UsageError, match=r"--contact .* must be your address"):
+        check_contact(contact, name="--contact")
+
+
+@pytest.mark.parametrize("contact", ["ada@a.example", "https://a.example/bot"])
+def test_who_can_be_reached_may_ask(contact):
+    check_contact(contact, name="--contact")
