@@ -202,13 +202,10 @@ class Bucket:
         import obstore
 
         got = obstore.get(self._store, self._prefix + name)
-        digest, size = hashlib.sha256(), 0
-        for chunk in got.stream():
+        digest = hashlib.sha256()
+        for chunk in got.stream():  # one that is cut short is continued, or an error
             digest.update(chunk)
-            size += len(chunk)
             take(bytes(chunk))
-        if size != got.meta["size"]:
-            raise ConnectionError(f"{size} bytes came, of {got.meta['size']}")
         return digest.hexdigest()
 
     def put(self, name: str, data: bytes | Path) -> None:

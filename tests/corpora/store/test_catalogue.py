@@ -168,3 +168,16 @@ def test_a_card_beside_a_run_changes_nothing_that_is_verified(tmp_path, capsys):
     assert verify(run) == before
     assert "hf upload USER/NAME" in (said := capsys.readouterr().out)
     assert "--exclude '.*'" in said  # .build/ and .lock are no data
+
+
+def test_a_folder_of_other_files_is_no_dataset_and_no_place_for_parquet(tmp_path, capsys):
+    run = make(tmp_path / "run", "Jena")
+    (tmp_path / "out" / "documents").mkdir(parents=True)
+    (tmp_path / "out" / "documents" / "mine").touch()
+
+    assert main([str(run), "--parquet", str(tmp_path / "out")]) == 2
+    assert main([str(tmp_path / "out")]) == 1
+
+    said = capsys.readouterr().err
+    assert "out/documents: holds other files" in said
+    assert "out: no dataset, nor a folder with datasets" in said

@@ -126,6 +126,15 @@ def test_a_model_without_a_manifest_stops_the_pruning(published, tmp_path):
     assert len(version_names(published)) == 5
 
 
+def test_a_damaged_manifest_stops_the_pruning(published, tmp_path):
+    (tmp_path / "run.json").write_text("{")
+
+    with pytest.raises(DamagedDatasetError, match=r"run\.json: damaged .* Nothing was removed"):
+        prune(published, keep=1, keep_for=[tmp_path])
+
+    assert len(version_names(published)) == 5
+
+
 @pytest.mark.parametrize("value", [None, {}, {"files": None}, {"files": {"report.md": None}}])
 def test_a_version_whose_list_of_files_was_edited_stops_the_pruning(value, published):
     (published / "v4" / "run.json").unlink()  # which may be the file of the run, linked

@@ -73,6 +73,28 @@ def test_a_copy_that_comes_out_damaged_is_not_published(published, tmp_path, mon
     assert not list(published.glob(".incoming*"))
 
 
+def test_a_disk_that_is_full_leaves_nothing_of_a_version(published, tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    source = make(tmp_path / "run", "Ein Text.")
+    monkeypatch.setattr(Path, "hardlink_to", fail)
+
+    with pytest.raises(OSError, match="No space left"):
+        publish(source, published, version="v6")
+
+    assert not list(published.glob("*v6*"))
+
+
+@pytest.mark.parametrize("name", ["report.md", "documents/shard-00000.arrow"])
+def test_a_run_that_lacks_a_file_is_not_published(name, published, tmp_path):
+    source = make(tmp_path / "run", "Ein Text.")
+    (source / name).unlink()
+
+    with pytest.raises(DamagedDatasetError, match=f"{source / name}: is missing"):
+        publish(source, published, version="v6")
+
+
 @pytest.mark.parametrize("name", ["documents/shard-00000.arrow", "report.md", "run.json"])
 def test_damaged_data_is_not_published(name, published, tmp_path):
     source = make(tmp_path / "run", "Ein Text.")

@@ -142,6 +142,37 @@ def test_a_name_that_was_removed_is_not_used_again(five):
 
 
 @pytest.mark.usefixtures("shelf")
+def test_a_version_never_changes(five):
+    with pytest.raises(CorpusError, match=r"v3: holds other data .* a version never changes"):
+        publish(five / "run4", SHELF, version="v3")
+
+
+@pytest.mark.usefixtures("bucket")
+def test_a_shelf_on_which_nothing_is_published_has_no_current_version():
+    with pytest.raises(CorpusError, match="nothing is published there"):
+        current(SHELF)
+
+
+@pytest.mark.usefixtures("shelf")
+def test_of_two_who_make_a_version_current_at_once_the_second_is_told():
+    with (
+        before_write_of("history.json", lambda: switch(SHELF, "v1")),
+        pytest.raises(CorpusError, match="another process has made a version current"),
+    ):
+        switch(SHELF, "v2")
+
+    assert current(SHELF) == f"{SHELF}/v1"
+
+
+@pytest.mark.usefixtures("shelf")
+def test_what_stops_a_prune_is_named_as_it_lies_in_the_bucket():
+    Bucket(f"{SHELF}/v2").put("run.json", b"{}")
+
+    with pytest.raises(CorpusError, match=rf"^{SHELF}/v2/run\.json: damaged"):
+        prune(SHELF, keep=1)
+
+
+@pytest.mark.usefixtures("shelf")
 def test_who_is_about_to_make_a_version_current_that_was_removed_is_warned():
     with (
         before_write_of("history.json", lambda: prune(SHELF, keep=1)),
