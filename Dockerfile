@@ -7,6 +7,9 @@
 # Launcher and workers must have the same Python, the same Onoma and the same libraries that write
 # bytes (pyarrow, icu4py): use one image for both, or give --build-arg CONSTRAINTS a
 # file that `pip freeze --exclude onoma` made where the launcher runs, inside this folder.
+#
+# The base images are named by tag. To build the same image next year, name them by digest:
+# docker buildx imagetools inspect python:3.11-slim says it.
 ARG PYTHON=3.11
 ARG BEAM=2.77.0
 

@@ -57,8 +57,11 @@ class Config:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read the settings that ``save`` wrote."""
-        return cls.from_json(read_json(path))
+        """Read the settings that ``save`` wrote; ``ConfigError`` names the file of wrong ones."""
+        try:
+            return cls.from_json(read_json(path))
+        except ConfigError as error:
+            raise ConfigError(f"{path}: {error}") from error
 
     def override(self, settings: Sequence[str]) -> Self:
         """Apply settings like ``optimizer.lr=1e-4``; a value is read as JSON, or else as a string.

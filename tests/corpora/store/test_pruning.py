@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -124,6 +125,20 @@ def test_a_model_without_a_manifest_stops_the_pruning(published, tmp_path):
         prune(published, keep=1, keep_for=[tmp_path / "empty"])
 
     assert len(version_names(published)) == 5
+
+
+def test_a_folder_of_models_that_cannot_be_read_stops_the_pruning(published, tmp_path, monkeypatch):
+    def scan(path):
+        if Path(path).name == "closed":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return listed(path)
+
+    (tmp_path / "closed").mkdir()
+    listed = os.scandir
+    monkeypatch.setattr(os, "scandir", scan)
+
+    with pytest.raises(PermissionError):
+        prune(published, keep=1, keep_for=[tmp_path])
 
 
 def test_a_damaged_manifest_stops_the_pruning(published, tmp_path):

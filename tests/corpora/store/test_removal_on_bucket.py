@@ -9,7 +9,7 @@ import pytest
 from corpora.errors import CorpusError, UsageError
 from corpora.store.__main__ import main
 from corpora.store.inspection import verify
-from corpora.store.on_bucket import current, publish, switch, version_names
+from corpora.store.on_bucket import current, publish, remove, switch, version_names
 from corpora.store.removal_on_bucket import forget, prune
 from corpora.system import buckets
 from corpora.system.buckets import Bucket
@@ -252,6 +252,15 @@ def test_what_a_killed_forget_has_left_goes_when_more_is_to_be_forgotten(people)
 
     assert version_names(f"{STORE}/wiki") == ["v1.2", "v2.1"]
     assert not any(b"klwiki:1" in file.read_bytes() for file in files_in(people / "store/wiki"))
+
+
+@pytest.mark.usefixtures("people")
+def test_a_version_that_somebody_removes_while_it_is_made_does_not_become_current():
+    with (
+        before_write_of("history.json", lambda: remove(Bucket(f"{STORE}/wiki"), ["v1.1"])),
+        pytest.raises(CorpusError, match=r"v1\.1: another process has removed it"),
+    ):
+        list(forget(STORE, documents=["klwiki:2"], today=TODAY))
 
 
 def die():
