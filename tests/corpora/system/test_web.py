@@ -5,11 +5,10 @@ from threading import Thread
 from urllib.error import HTTPError
 
 import pytest
-from corpora.system.user_agent import check_contact
 
 from corpora.errors import UsageError
 from corpora.system.arguments import fail
-from corpora.system.web import check_address, opener
+from corpora.system.web import check_address, check_contact, opener
 
 
 @pytest.fixture
