@@ -1,6 +1,8 @@
 """A build of a few shards: what is done, what is damaged, what publishing takes away."""
 
+import errno
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -105,11 +107,16 @@ def test_what_does_not_add_up_is_not_published(build):
         again(build).publish()
 
 
-def test_what_cannot_be_put_in_its_place_is_named(build):
-    where = build.output / "report.md"
-    (where / "mine").mkdir(parents=True)
+def test_what_cannot_be_put_in_its_place_is_named(build, monkeypatch):
+    def renamed(path, target):
+        if target.parent == build.output:
+            raise OSError(errno.ENOSPC, "No space left on device", str(target))
+        return rename(path, target)
 
-    with pytest.raises(CorpusError, match=f"{where}: .* is not complete; fix it"):
+    rename = Path.rename
+    monkeypatch.setattr(Path, "rename", renamed)
+
+    with pytest.raises(CorpusError, match=r"No space left on device\. .* is not complete; fix it"):
         build.publish(side)
 
 
