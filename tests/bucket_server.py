@@ -15,17 +15,17 @@ VERSION = "v1.8.0"
 SECRETS = {"AWS_ACCESS_KEY_ID": "onoma", "AWS_SECRET_ACCESS_KEY": "not-a-secret"}
 
 
-def built(module: str = MODULE, version: str = VERSION) -> Path | None:
+def built(module: str = MODULE, version: str = VERSION) -> Path:
     """Return the program of a server; Go builds it where it is not there yet.
 
-    Returns ``None`` where Go is missing.
+    Raises ``FileNotFoundError`` where Go is missing.
     """
     folder = Path(os.environ.get("ONOMA_TEST_TOOLS") or Path("~/.cache/onoma-tests").expanduser())
     program = folder / version / module.rpartition("/")[2]
     if not program.exists():
         go = shutil.which("go")
         if go is None:
-            return None
+            raise FileNotFoundError("Go, which builds it, is not there")
         program.parent.mkdir(parents=True, exist_ok=True)
         making = program.parent / f"making-{os.getpid()}"
         settings = os.environ | {"GOBIN": str(making), "GOFLAGS": "-mod=mod", "CGO_ENABLED": "0"}

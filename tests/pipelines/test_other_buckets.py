@@ -31,8 +31,6 @@ def google(folder):
         program = built(google_server.MODULE, google_server.VERSION)
     except (OSError, subprocess.CalledProcessError) as error:
         pytest.skip(f"no server of Google's interface: {error}")
-    if program is None:
-        pytest.skip("no server of Google's interface: Go, which builds it, is not there")
     return google_server.GoogleServer(program, folder)
 
 
