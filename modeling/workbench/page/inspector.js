@@ -18,7 +18,7 @@ export function showInspector(app) {
 
 function heading(app, item) {
   const form = app.formOf(item);
-  const verdict = item.own && item.status === "rejected" ? "removed" : item.own && item.status === "there" ? "ofEdition" : item.status !== "accepted" ? item.status : item.isNew ? "added" : item.isChanged ? "corrected" : "accepted";
+  const verdict = item.own && item.status === "rejected" ? "removed" : item.own && !item.isChanged ? "ofEdition" : item.status !== "accepted" ? item.status : item.isNew ? "added" : item.isChanged ? "corrected" : "accepted";
   const sure = item.probability !== null && item.probability !== undefined && make("span", {}, `${word("probability")} ${percent(item.probability)}`);
   const by = item.time && make("span", {}, word("by", item.reviewer, new Date(item.time).toLocaleString(currentLanguage(), { dateStyle: "medium", timeStyle: "short" })));
   return make("div", { class: app.tone(item.label) }, make("h2", { lang: app.document().lang || null }, form), make("p", { class: "status" }, make("b", {}, item.label), make("span", {}, item.origin || word(verdict)), sure, by));
@@ -92,7 +92,8 @@ function insertions(before, after) {
   };
   for (let i = 0; i < after.length; ) {
     if (after[i] === "<" && /^<[^>]*onoma-[^>]*>/.test(after.slice(i, i + 400)) && !before.startsWith(after.slice(i, after.indexOf(">", i) + 1), at)) {
-      const end = after.indexOf(">", i) + 1;
+      const isRemark = /^<([\w-]+:)?note /.test(after.slice(i, i + 100)); // which is added with its text
+      const end = after.indexOf(">", isRemark ? after.indexOf("</", i) : i) + 1;
       if (!added) flush();
       added += after.slice(i, end);
       i = end;
