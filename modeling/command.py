@@ -10,23 +10,23 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from corpora.errors import CorpusError, UsageError
+from corpora.errors import UsageError
 from corpora.system import imports
 from corpora.system.arguments import (
+    ENDS,
     SUMMARY,
     Summary,
     add_options,
     check,
+    end,
     fail,
     make_parser,
-    message_of,
     option,
     say,
     values_of,
 )
-from corpora.system.extras import reason_of
 from corpora.system.imports import hide_pandas_from_pyarrow
-from corpora.system.interrupts import TERMINATED, Terminated
+from corpora.system.interrupts import Terminated
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -129,7 +129,6 @@ def start(
     # Set before torch is loaded: threads that wait actively slow down other jobs, and this one.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
-    expected: tuple[type[Exception], ...] = (CorpusError, OSError, *errors)
     try:
         if argv is None or imports.own_process:
             hide_pandas_from_pyarrow()
@@ -141,19 +140,12 @@ def start(
         if is_json and summary:
             summary.write()
         return summary.status if summary else 0
-    except UsageError as error:
-        sys.exit(fail(str(error), status=error.exit_status))
-    except expected as error:
-        return fail(message_of(error, path=given.get("output")), status=1)
-    except (ImportError, MemoryError, RuntimeError) as error:  # torch raises it where memory ends
-        if (reason := reason_of(error)) is None:
-            raise
-        sys.exit(fail(str(reason), status=reason.exit_status))
-    except KeyboardInterrupt as end:
-        is_asked = isinstance(end, Terminated)
-        by = " by SIGTERM" if is_asked else ""
-        sys.stderr.write(f"\nStopped{by}. The same command resumes{resumes}.\n")
-        return TERMINATED if is_asked else 130
+    except (*ENDS, RuntimeError) as error:  # torch raises it where memory ends
+        resumes = f"The same command resumes{resumes}."
+        status = end(error, path=given.get("output"), resumes=resumes)
+        return sys.exit(status) if isinstance(error, UsageError) else status
+    except errors as error:
+        return fail(str(error), status=1)
 
 
 def check_given(options: object, *names: str) -> None:

@@ -378,8 +378,7 @@ def _help() -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return the exit status (docs/commands.md has the table)."""
-    from corpora.system.arguments import execute, fail, prepare_streams
-    from corpora.system.extras import reason_of
+    from corpora.system.arguments import end, execute, fail, prepare_streams
     from corpora.system.typed_tables import did_you_mean
 
     prepare_streams()
@@ -397,9 +396,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return found[name].main(rest)
     except (ImportError, MemoryError) as error:
-        if (reason := reason_of(error)) is None:
-            raise
-        return fail(str(reason), status=reason.exit_status)
+        return end(error)
 
 
 def _without_here(folders: Sequence[str]) -> list[str]:

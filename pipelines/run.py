@@ -39,12 +39,11 @@ from corpora.errors import CorpusError, TooManyRejectsError
 from corpora.runs.plan import InputFile, Plan, version_of_code
 from corpora.runs.record_errors import INTERNAL_ERROR
 from corpora.system import imports
-from corpora.system.arguments import fail, paint, prepare_streams
+from corpora.system.arguments import ENDS, end, fail, paint, prepare_streams
 from corpora.system.copies import with_addresses
-from corpora.system.extras import reason_of
 from corpora.system.files import sha256_of
 from corpora.system.imports import hide_pandas_from_pyarrow
-from corpora.system.interrupts import TERMINATED, Terminated, terminable
+from corpora.system.interrupts import terminable
 from corpora.system.threads import N_THREADS, map_in_order
 from pipelines.failures import WorkerDiedError, explain, failure_of
 from pipelines.graph import Phase
@@ -107,18 +106,10 @@ def main(name: str, command: str, argv: Sequence[str] | None = None) -> int:
             hide_pandas_from_pyarrow()
         with terminable():
             lines = _run_anywhere(pipeline, options)
-    except CorpusError as error:
-        return fail(str(error), status=error.exit_status)
-    except (ImportError, MemoryError) as error:
-        if (reason := reason_of(error)) is None:
-            raise
-        return fail(str(reason), status=reason.exit_status)
     except OSError as error:
         return fail(explain(error, where=output), status=1)
-    except Terminated:
-        return fail(f"stopped by SIGTERM. {_RESUMES}", status=TERMINATED)
-    except KeyboardInterrupt:
-        return fail(f"interrupted. {_RESUMES}", status=130)
+    except ENDS as error:
+        return end(error, resumes=_RESUMES)
     _say(lines)
     return 0
 

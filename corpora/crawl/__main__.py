@@ -47,8 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         yield f"next  onoma news --warc '{archive}/*.warc.gz' --output …"
         yield Summary({"archive": str(archive), **report.to_json()})
 
-    interrupted = "interrupted. The same command resumes."
-    status = execute(crawl_sites, path=archive, interrupted=interrupted, as_json=options.json)
+    resumes = "The same command resumes."
+    status = execute(crawl_sites, path=archive, resumes=resumes, as_json=options.json)
     return status or min(without_pages, 1)
 
 

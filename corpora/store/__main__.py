@@ -219,8 +219,7 @@ _COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return the exit status."""
     options, work = parse_subcommand(_COMMANDS, argv, name="store", about=__doc__)
-    interrupted = "interrupted. What was current still is."
-    return execute(work, path=options.shelf, interrupted=interrupted)
+    return execute(work, path=options.shelf, resumes="What was current still is.")
 
 
 if __name__ == "__main__":

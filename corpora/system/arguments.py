@@ -144,7 +144,7 @@ class ArgumentParser(argparse.ArgumentParser):
         try:
             say(self.format_help())
         except CorpusError as error:
-            self.exit(fail(str(error), status=error.exit_status))
+            self.exit(end(error))
 
     def error(self, message: str) -> NoReturn:
         """End the process with the error, and a pointer to ``--help``."""
@@ -167,16 +167,8 @@ class ArgumentParser(argparse.ArgumentParser):
             check_utf8(given)
             for name, value in vars(found[0]).items():
                 setattr(found[0], name, _brought(value, option=name))
-        except CorpusError as error:
-            self.exit(fail(str(error), status=error.exit_status))
-        except OSError as error:  # of a copy
-            self.exit(fail(message_of(error), status=1))
-        except ImportError as error:
-            if (reason := reason_of(error)) is None:
-                raise
-            self.exit(fail(str(reason), status=reason.exit_status))
-        except KeyboardInterrupt:
-            self.exit(fail("interrupted.", status=130))
+        except ENDS as error:
+            self.exit(end(error))
         return found
 
     def _refuse_unknown(self, given: Sequence[str]) -> None:
@@ -401,14 +393,13 @@ def execute(
     command: Callable[[], Iterable[str | Summary]],
     *,
     path: Path | str,
-    interrupted: str = "interrupted.",
+    resumes: str = "",
     as_json: bool = False,
 ) -> int:
     """Run a command and write its lines; return the exit status, after the message of an error.
 
     A ``Summary`` among the lines is for programs: with ``as_json``, only the summary is written to
-    standard output, and the lines to standard error. The exit status of a ``CorpusError`` is its
-    ``exit_status``; 1 for ``OSError`` (of ``path``, if it names no file), 130 for Ctrl-C.
+    standard output, and the lines to standard error. ``path`` and ``resumes`` are those of ``end``.
     """
     prepare_streams()
     try:
@@ -420,17 +411,32 @@ def execute(
                     line.write()
         with _writing():
             sys.stdout.flush()
-    except CorpusError as error:
-        return fail(str(error), status=error.exit_status)
-    except (ImportError, MemoryError) as error:
-        if (reason := reason_of(error)) is None:
-            raise
-        return fail(str(reason), status=reason.exit_status)
-    except OSError as error:
-        return fail(message_of(error, path=path), status=1)
-    except KeyboardInterrupt:
-        return fail(interrupted, status=130)
+    except ENDS as error:
+        return end(error, path=path, resumes=resumes)
     return 0
+
+
+ENDS = (CorpusError, ImportError, MemoryError, OSError, KeyboardInterrupt)
+"""The exceptions that end a command with a message, by ``end``."""
+
+
+def end(error: BaseException, *, path: Path | str | None = None, resumes: str = "") -> int:
+    """Write the message of an exception that ends a command; return the exit status.
+
+    The status of a ``CorpusError`` is its ``exit_status``; 1 for ``OSError`` (of ``path``, if it
+    names no file), 130 for Ctrl-C and 143 for SIGTERM, whose message ``resumes`` follows. Other
+    exceptions than these, missing libraries and missing memory are raised again.
+    """
+    if isinstance(error, KeyboardInterrupt):
+        is_asked = isinstance(error, Terminated)
+        what, status = ("stopped by SIGTERM", TERMINATED) if is_asked else ("interrupted", 130)
+        return fail(f"{what}. {resumes}".rstrip(), status=status)
+    if isinstance(error, OSError):
+        return fail(message_of(error, path=path), status=1)
+    known = error if isinstance(error, CorpusError) else reason_of(error)
+    if known is None:
+        raise error
+    return fail(str(known), status=known.exit_status)
 
 
 def prepare_streams() -> None:

@@ -67,7 +67,7 @@ _NO_MEMORY = re.compile(
 )
 
 
-def reason_of(error: Exception) -> CorpusError | None:
+def reason_of(error: BaseException) -> CorpusError | None:
     """Return an error for users: too little memory, or a missing library; None for all others."""
     if isinstance(error, MemoryError) or _NO_MEMORY.search(str(error)):
         said = str(error).partition(". ")[0]

@@ -318,7 +318,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return execute(
         lambda: _fetch_ordered(order),
         path=order.output,
-        interrupted="interrupted. The same command resumes from here.",
+        resumes="The same command resumes from here.",
         as_json=order.json,
     )
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from corpora.errors import UsageError
-from corpora.system.arguments import fail, option, refuse
+from corpora.system.arguments import end, option, refuse
 from modeling.command import start
 
 _PREFIX = "ONOMA_SERVE_"
@@ -150,7 +150,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         more = from_environment(os.environ, given)
     except UsageError as error:
-        return fail(str(error), status=error.exit_status)
+        return end(error)
     return start(Options, [*given, *more], _serve, name="serve", about=__doc__)
 
 

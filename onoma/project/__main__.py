@@ -256,8 +256,7 @@ _COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status."""
     options, work = parse_subcommand(_COMMANDS, argv, name="project", about=__doc__)
-    interrupted = "interrupted. The same command resumes."
-    return execute(work, path=options.folder, interrupted=interrupted)
+    return execute(work, path=options.folder, resumes="The same command resumes.")
 
 
 if __name__ == "__main__":
