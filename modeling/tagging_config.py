@@ -16,22 +16,54 @@ HeadKind = Literal["softmax", "cse", "crf", "crf_ner", "span"]
 DecoderName = Literal[
     "free", "fix", "viterbi", "cse", "cse_published", "greedy", "schedule", "nest"
 ]
-DECODERS: Final[dict[str, tuple[DecoderName, ...]]] = {
-    "softmax": ("viterbi", "free", "fix"),
-    "cse": ("viterbi", "cse", "cse_published", "free", "fix"),
-    "crf": ("viterbi", "free", "fix"),
-    "crf_ner": ("viterbi", "free", "fix"),
-    "span": ("schedule", "greedy", "nest"),
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A kind of head: all that differs between them, except the layers (``build_head``)."""
+
+    about: str
+    decoders: tuple[DecoderName, ...]
+    """The decoders that go with it; the first is the default."""
+    scores: Literal["tags", "classes", "spans"] = "tags"
+    """The rows of its weights: a tag each, a class each and the two ends, or a class of spans."""
+    is_of_sentences: bool = False
+    """Whether its loss is of whole sentences, so that classes of words have no weights."""
+
+
+HEADS: Final[dict[HeadKind, Head]] = {
+    "softmax": Head(
+        "A head that predicts the tag of each word by itself.", ("viterbi", "free", "fix")
+    ),
+    "cse": Head(
+        "A head that predicts class, start and end of each word (NEISS paper, section 4.1).",
+        ("viterbi", "cse", "cse_published", "free", "fix"),
+        scores="classes",
+    ),
+    "crf": Head(
+        "A CRF: a head that predicts all tags of a sentence together.",
+        ("viterbi", "free", "fix"),
+        is_of_sentences=True,
+    ),
+    "crf_ner": Head(
+        "A CRF with learned penalties for invalid sequences of tags (NEISS paper, eq. 7).",
+        ("viterbi", "free", "fix"),
+        is_of_sentences=True,
+    ),
+    "span": Head(
+        "A head that classifies every span up to the longest name of train (LUKE).",
+        ("schedule", "greedy", "nest"),
+        scores="spans",
+    ),
 }
-"""The decoders that go with each kind of head; the first is the default."""
+"""The record of each kind of head; a test holds docs/tagging.md to them."""
 
 
 def check_decoder(kind: HeadKind, decoder: str) -> None:
     """Raise ``UsageError`` for a decoder that does not go with a kind of head."""
-    if decoder not in DECODERS[kind]:
+    if decoder not in (known := HEADS[kind].decoders):
         raise UsageError(
-            f"--decoder {decoder}: does not go with head.kind={kind}; "
-            f"{', '.join(DECODERS[kind])} do."
+            f"--decoder {decoder}: does not go with head.kind={kind}; {', '.join(known)} do."
         )
 
 
@@ -49,7 +81,7 @@ class HeadConfig(Config):
     (section 4.3); ``viterbi``: the best valid tags; ``cse``: section 4.1, ``cse_published``:
     without our two changes; ``greedy``: spans by probability;
     ``schedule``: the best disjoint spans; ``nest``: spans by probability that may stand inside
-    others, but cross none. None: the default of ``DECODERS``."""
+    others, but cross none. None: the first of its kind in ``HEADS``."""
     pooling: Literal["first", "mean", "max"] = "first"
     """The state of a word: that of its first subword, or the mean or the maximum of all."""
     dropout: float = bounded(0.0, at_least=0, below=1)
@@ -83,24 +115,30 @@ class HeadConfig(Config):
     not read, even if ``max_candidates`` allows more."""
 
     @property
+    def scores_spans(self) -> bool:
+        """Whether it scores candidate spans, not the tags of words."""
+        return HEADS[self.kind].scores == "spans"
+
+    @property
     def longest_span(self) -> int:
         """The length of the longest candidate span in subwords; 0: the head scores no spans."""
-        return self.max_span_subwords if self.kind == "span" else 0
+        return self.max_span_subwords if self.scores_spans else 0
 
 
 def check_head(head: HeadConfig) -> None:
     """Raise ``ConfigError`` for settings of a head that do not go together."""
-    if head.decoder is not None and head.decoder not in DECODERS[head.kind]:
+    record = HEADS[head.kind]
+    if head.decoder is not None and head.decoder not in record.decoders:
         raise ConfigError(
             f"head.decoder={head.decoder} does not go with head.kind={head.kind}; "
-            f"{', '.join(DECODERS[head.kind])} do."
+            f"{', '.join(record.decoders)} do."
         )
-    if head.class_weights != "none" and head.kind in {"crf", "crf_ner"}:
+    if head.class_weights != "none" and record.is_of_sentences:
         raise ConfigError(
             f"head.class_weights={head.class_weights} weighs words, and head.kind={head.kind} is "
             "trained on whole sentences: leave it out, or take softmax, cse or span."
         )
-    if head.kind == "span" and head.pooling != "first":
+    if head.scores_spans and head.pooling != "first":
         raise ConfigError("head.pooling: a span is read at its first and last subword; omit it.")
 
 

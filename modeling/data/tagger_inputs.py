@@ -60,7 +60,7 @@ def span_settings(
         encoder: the settings of the encoder, which limits windows.
         tagset: the tags of the training sentences.
     """
-    if head.kind != "span" or head.max_span_subwords:
+    if not head.scores_spans or head.max_span_subwords:
         return head
     published = HeadConfig(kind="span").max_span_subwords
     windows = window_settings(config, HeadConfig(kind="span"), encoder)

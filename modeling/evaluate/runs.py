@@ -39,7 +39,7 @@ from modeling.taggers.folders import (
     weights_of,
 )
 from modeling.taggers.tagger import Tagger
-from modeling.tagging_config import DECODERS, check_decoder
+from modeling.tagging_config import HEADS, check_decoder
 from modeling.training.records import Manifest
 from modeling.training.world import best_device
 
@@ -283,7 +283,7 @@ class _Scorer:
         return folder, comparison
 
     def _first_of(self, taggers: Sequence[TaggerFolder], decoder: str) -> _Found:
-        known = DECODERS[read_settings(taggers[0].path).head.kind]
+        known = HEADS[read_settings(taggers[0].path).head.kind].decoders
         own = decoder if decoder in known else None
         found = self._tag(taggers[0], own)
         if not found.fold:

@@ -40,7 +40,7 @@ from modeling.models.onnx_tagging import SETTINGS
 from modeling.models.spans import FirstScores, SpanHead
 from modeling.models.tagging import TaggingModel
 from modeling.models.text_encoder import TextEncoder, evaluating
-from modeling.tagging_config import ONNX_FILE
+from modeling.tagging_config import HEADS, ONNX_FILE
 
 _TOLERANCE: Final = 1e-4
 _OPSET: Final = 18
@@ -222,11 +222,11 @@ def decoder_settings(model: TaggingModel) -> dict[str, object]:
         "temperature": config.temperature,
     }
     classes = ("O", *config.labels)
-    match config.head.kind:
-        case "span":
+    match HEADS[config.head.kind].scores:
+        case "spans":
             parts = ("first", "last")
             found["scores"] = [f"{part} {name}" for part in parts for name in classes]
-        case "cse":
+        case "classes":
             found["scores"] = [*classes, "begins", "ends"]
         case _:
             found["scores"] = list(model.tagset.tags)

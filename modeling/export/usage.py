@@ -147,7 +147,7 @@ WITHOUT_CONTEXT: Final = (
 
 def of_transformers(path: str, head: HeadConfig) -> tuple[str, list[str]]:
     """Return Python code that runs a tagger with transformers, and notes on its results."""
-    if head.kind != "span":
+    if not head.scores_spans:
         return TOKENS.format(path=path), _ON_TOKENS.split("\n\n")
     is_joint = head.span_reading == "joint"
     code = SPANS.format(

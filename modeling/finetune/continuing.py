@@ -24,7 +24,7 @@ from modeling.finetune.trials import Trial
 from modeling.models.tagging import TaggingModel
 from modeling.models.weights import load_weights
 from modeling.taggers.folders import Base, read_settings
-from modeling.tagging_config import WEIGHTS_FILE, FinetuneConfig, TaggerConfig
+from modeling.tagging_config import HEADS, WEIGHTS_FILE, FinetuneConfig, HeadKind, TaggerConfig
 
 _HEAD = "head."
 _Names = Sequence[Hashable]
@@ -117,17 +117,16 @@ class _Axes:
     """The names of the rows and columns of a head's weights."""
 
     def __init__(
-        self, kind: str, labels: Sequence[str], classes: Sequence[str], *, has_names: bool
+        self, kind: HeadKind, labels: Sequence[str], classes: Sequence[str], *, has_names: bool
     ) -> None:
         tags = TagSet(tuple(labels)).tags
-        self._rows: _Names = {
-            "cse": ("O", *labels, "starts", "ends"),
-            "span": ("O", *labels),
-        }.get(kind, tags)
+        scores = HEADS[kind].scores
+        rows = {"classes": ("O", *labels, "starts", "ends"), "spans": ("O", *labels), "tags": tags}
+        self._rows: _Names = rows[scores]
         levels = range(1 + len(THRESHOLDS))
         said = [(level, tag) for level in levels for tag in TagSet(tuple(classes)).tags[1:]]
         features: _Names = [*said, "none"] if has_names else []
-        borders = ("first", "last") if kind == "span" else ("word",)
+        borders = ("first", "last") if scores == "spans" else ("word",)
         self._features = [(border, feature) for border in borders for feature in features]
 
     def of(self, name: str, tensor: Tensor) -> list[_Names]:

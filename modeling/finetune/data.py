@@ -334,11 +334,11 @@ class TrialData:
             return None
         counts = Counter(dict.fromkeys(("O", *self.tagset.labels), 0))
         for sentence in self.train:
-            if self.config.head.kind == "span":
+            if self.config.head.scores_spans:
                 counts.update(span.label for span in from_iob2(sentence.tags))
             else:
                 counts.update(tag[2:] or "O" for tag in sentence.tags)
-        if self.config.head.kind == "span":
+        if self.config.head.scores_spans:
             encoded = self._batches.collator.encoded
             n_spans = sum(
                 len(batch.spans.starts)
@@ -351,7 +351,7 @@ class TrialData:
 
     def too_long(self) -> dict[str, TooLong]:
         """Find gold spans that a span head cannot find, by split: how many, and some by name."""
-        if self.config.head.kind != "span":
+        if not self.config.head.scores_spans:
             return {}
         return {split: name_too_long(self.tagger, part) for split, part in self._encoded.items()}
 
@@ -425,7 +425,7 @@ def _n_hidden(sentence: Sentence) -> int:
 def nesting(trial: Trial) -> Trial:
     """Return the trial of a tagger of both levels; ``ConfigError`` if its head tags words."""
     head = trial.config.head
-    if head.kind != "span" or head.decoder not in {None, "nest"}:
+    if not head.scores_spans or head.decoder not in {None, "nest"}:
         raise ConfigError(
             f"--level both: head.kind={head.kind} with head.decoder={head.decoder} finds no names "
             "inside others. Take a recipe of spans (span, luke), with head.decoder=nest; or train "

@@ -161,7 +161,7 @@ class _Session(Core):
         entities, head = open_entities(self.config.data.entities, base), self.config.head
         encoder = encoder_for(
             base.config,
-            reads_entities=head.kind == "span" and head.span_features != "words",
+            reads_entities=head.scores_spans and head.span_features != "words",
             n_word_entities=entities.n_rows if entities else 0,
         )
         labels = begun.labels if begun else ()

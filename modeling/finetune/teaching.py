@@ -74,7 +74,7 @@ class Teacher:
         Raises ``ConfigError`` for a tagger with a span head.
         """
         tagger = Tagger.load(self.folder)
-        if tagger.model.config.head.kind == "span":
+        if tagger.model.config.head.scores_spans:
             raise ConfigError(
                 f"--teacher {self.folder}: it scores spans, not the tags of words. Take a tagger "
                 "with another head: softmax, cse, crf or crf_ner."

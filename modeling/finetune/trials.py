@@ -98,7 +98,7 @@ def check_students(trials: Sequence[Trial]) -> None:
                 "Train a teacher for each fold."
             )
         head = trial.config.head
-        if head.kind == "span" or head.class_weights != "none":
+        if head.scores_spans or head.class_weights != "none":
             raise ConfigError(
                 "--teacher says how likely the tags of words are, which head.kind=span and "
                 "head.class_weights do not learn from. Take softmax, cse, crf or crf_ner, without "

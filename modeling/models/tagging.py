@@ -29,7 +29,7 @@ from modeling.layers.embeddings import pool_words
 from modeling.models.spans import SpanHead, SpanScores, spans_of
 from modeling.models.text_encoder import TextEncoder, build_encoder, evaluating
 from modeling.models.weights import load_model, save_weights
-from modeling.tagging_config import DECODERS, TAGGER_FILE, TaggerConfig, check_head
+from modeling.tagging_config import HEADS, TAGGER_FILE, TaggerConfig, check_head
 
 
 class TaggingModel(nn.Module):
@@ -115,7 +115,7 @@ class TaggingModel(nn.Module):
     @property
     def decoder(self) -> str:
         """The name of the decoder that is used if none is given."""
-        return self.config.head.decoder or DECODERS[self.config.head.kind][0]
+        return self.config.head.decoder or HEADS[self.config.head.kind].decoders[0]
 
     @torch.no_grad()
     def log_likelihood(self, batch: SentenceBatch, temperatures: Tensor) -> Tensor:
@@ -155,7 +155,7 @@ def check_tagger(config: TaggerConfig) -> None:
     if not config.labels:
         raise ConfigError("A tagger needs labels: the training data has no name.")
     check_head(head)
-    reads_entities = head.kind == "span" and head.span_features != "words"
+    reads_entities = head.scores_spans and head.span_features != "words"
     if reads_entities and not config.encoder.reads_mentions:
         raise ConfigError(
             f"head.span_features={head.span_features} needs an encoder that reads entities (LUKE, "
@@ -169,7 +169,7 @@ def build_head(config: TaggerConfig, class_weights: Tensor | None = None) -> Tok
     Class weights are not for a CRF, whose loss is of sentences and not of words.
     """
     head, width, tagset = config.head, config.encoder.width, TagSet(config.labels)
-    if head.kind == "span":
+    if head.scores_spans:
         return SpanHead(
             width=width,
             n_labels=len(config.labels),

@@ -10,6 +10,7 @@ from modeling.config import ConfigError, OptimizerConfig, ScheduleConfig
 from modeling.recipes import Recipes, change
 from modeling.recipes.pretraining import RECIPES as ENCODERS
 from modeling.tagging_config import (
+    HEADS,
     FinetuneConfig,
     FinetuningConfig,
     HeadConfig,
@@ -33,13 +34,6 @@ class _TaggerRecipes(Recipes[FinetuneConfig]):
 
 RECIPES = _TaggerRecipes()
 recipe = RECIPES.recipe
-_HEADS: dict[HeadKind, str] = {
-    "softmax": "A head that predicts the tag of each word by itself.",
-    "cse": "A head that predicts class, start and end of each word (NEISS paper, section 4.1).",
-    "crf": "A CRF: a head that predicts all tags of a sentence together.",
-    "crf_ner": "A CRF with learned penalties for invalid sequences of tags (NEISS paper, eq. 7).",
-    "span": "A head that classifies every span up to the longest name of train (LUKE).",
-}
 
 
 def _of_head(kind: HeadKind) -> FinetuneConfig:
@@ -55,8 +49,8 @@ def _of_head(kind: HeadKind) -> FinetuneConfig:
     )
 
 
-for _kind, _what in _HEADS.items():
-    RECIPES.add(_kind, partial(_of_head, _kind), about=_what)
+for _kind, _head in HEADS.items():
+    RECIPES.add(_kind, partial(_of_head, _kind), about=_head.about)
 
 
 def _small(kind: HeadKind) -> FinetuneConfig:
@@ -64,7 +58,7 @@ def _small(kind: HeadKind) -> FinetuneConfig:
     return change(_of_head(kind), optimizer={"lr": 5e-4}, training={"head_lr_ratio": 1})
 
 
-for _kind in _HEADS:
+for _kind in HEADS:
     RECIPES.add(
         f"{_kind}_small",
         partial(_small, _kind),

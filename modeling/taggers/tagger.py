@@ -192,7 +192,7 @@ class Tagger:
 
     def too_long(self, sentences: Sequence[Sentence]) -> TooLong:
         """Count and name the gold spans that a span head cannot find; other heads miss none."""
-        if self.model.config.head.kind != "span":
+        if not self.model.config.head.scores_spans:
             return {"spans": 0, "some": []}
         return name_too_long(self.model.config, self._encoder.encode(sentences))
 

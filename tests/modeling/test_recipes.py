@@ -1,5 +1,6 @@
 import math
 import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ from modeling.config import ConfigError, PretrainConfig
 from modeling.models.pretraining import PretrainingModel
 from modeling.recipes import change, tagging
 from modeling.recipes.pretraining import RECIPES, recipe
+from modeling.tagging_config import HEADS
 from modeling.training.schedules import build_schedule
 
 
@@ -207,3 +209,11 @@ def test_an_unknown_recipe_lists_those_there_are():
 def test_a_recipe_for_encoders_is_answered_with_those_for_taggers():
     with pytest.raises(ConfigError, match=r"onoma finetune crf_small --model RUN; .*cse"):
         tagging.recipe("entity_bert_small")
+
+
+def test_the_page_of_taggers_has_each_head_with_its_decoders():
+    page = (Path(__file__).parents[2] / "docs" / "tagging.md").read_text("utf-8")
+
+    for kind, record in HEADS.items():
+        decoders = ", ".join(f"`{name}`" for name in record.decoders)
+        assert re.search(rf"^\| `{kind}` \|[^|]*\| {decoders} \|$", page, re.MULTILINE), kind

@@ -14,12 +14,12 @@ from modeling.data.tagset import TagSet
 from modeling.decoding.tags import decode
 from modeling.layers.crf import Crf, score, viterbi
 from modeling.models.tagging import build_head
-from modeling.tagging_config import DECODERS, HeadConfig, TaggerConfig
+from modeling.tagging_config import HEADS, HeadConfig, TaggerConfig
 from tests.corpora.spans_of_tags import count_orphans
 
 TAGSET = TagSet(("LOC", "PER"))
 KINDS = ["softmax", "cse", "crf", "crf_ner"]
-PAIRS = [(kind, decoder) for kind in KINDS for decoder in DECODERS[kind]]
+PAIRS = [(kind, decoder) for kind in KINDS for decoder in HEADS[kind].decoders]
 LENGTHS = [3, 0, 4, 1, 4, 4]
 
 

@@ -17,7 +17,7 @@ from modeling.decoding.tags import decode
 from modeling.heads.tagging import CseHead, is_end, is_start
 from modeling.layers.crf import Crf, RuledTransitions, Transitions, log_partition, score
 from modeling.models.tagging import build_head
-from modeling.tagging_config import DECODERS, HeadConfig, TaggerConfig
+from modeling.tagging_config import HEADS, HeadConfig, TaggerConfig
 
 TAGSET = TagSet(("LOC", "PER"))
 KINDS = ["softmax", "cse", "crf", "crf_ner"]
@@ -322,7 +322,7 @@ def test_names_are_learned(kind):
         head.loss(head(states), words, GOLD).backward()
         adam.step()
 
-    for decoder in DECODERS[kind]:
+    for decoder in HEADS[kind].decoders:
         found = [one.spans for one in decode(head, head(states), words, decoder=decoder)]
         tags = [TAGSET.encode_spans(s, n) for s, n in zip(found, lengths, strict=True)]
         assert torch.cat([torch.from_numpy(row) for row in tags]).equal(GOLD)

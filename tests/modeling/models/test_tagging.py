@@ -17,7 +17,7 @@ from modeling.huggingface.transfer import encoder_for, take_encoder
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.tagging import TaggingModel
 from modeling.models.weights import WeightsError
-from modeling.tagging_config import DECODERS, HeadConfig, SentencesConfig, TaggerConfig
+from modeling.tagging_config import HEADS, HeadConfig, SentencesConfig, TaggerConfig
 
 WORDS = ("a", "b", "c", "d")
 TOKENIZER = Tokenizer(wordpiece([*SPECIALS, *WORDS], cased=True), name="letters")
@@ -27,6 +27,8 @@ ENCODERS = {
     "whole words": {"positions": "none", "attention": "whole_word_relative"},
     "entity-aware": {"positions": "learned", "attention": "entity_aware", "n_entities": 9},
 }
+
+DECODERS = {name for record in HEADS.values() for name in record.decoders}
 
 
 def encoder_config(name="absolute", **settings):
@@ -152,8 +154,10 @@ def _encoder_of(folder):
         (tagger_config("span"), "reads entities"),
         *(
             (tagger_config(kind, decoder=decoder), f"head.decoder={decoder}")
-            for kind, own in DECODERS.items()
-            for decoder in sorted({name for names in DECODERS.values() for name in names} - {*own})
+            for kind, own in ((kind, head.decoders) for kind, head in HEADS.items())
+            for decoder in sorted(
+                {name for head in HEADS.values() for name in head.decoders} - {*own}
+            )
         ),
     ],
 )
@@ -162,13 +166,13 @@ def test_settings_that_do_not_go_together_are_refused(config, message):
         TaggingModel.from_config(config)
 
 
-@pytest.mark.parametrize("kind", DECODERS)
+@pytest.mark.parametrize("kind", HEADS)
 def test_every_decoder_of_a_head_finds_spans_inside_the_sentences(kind):
     torch.manual_seed(1)
     model = TaggingModel.from_config(tagger_config(kind, span_features="words"))
     read = batch(max_span_subwords=3 if kind == "span" else 0)
 
-    for decoder in DECODERS[kind]:
+    for decoder in HEADS[kind].decoders:
         for found, length in zip(model.find(read, decoder=decoder), (4, 1, 5), strict=True):
             assert all(0 <= span.start < span.end <= length for span in found.spans)
             ends = [edge for span in found.spans for edge in (span.start, span.end)]
@@ -176,7 +180,7 @@ def test_every_decoder_of_a_head_finds_spans_inside_the_sentences(kind):
             assert all(0 <= span.probability <= 1 for span in found.spans)
 
 
-@pytest.mark.parametrize("kind", DECODERS)
+@pytest.mark.parametrize("kind", HEADS)
 def test_a_saved_tagger_is_loaded_as_it_was(kind, tmp_path):
     config = replace(tagger_config(kind, span_features="words"), temperature=1.5)
     model = TaggingModel.from_config(config)
