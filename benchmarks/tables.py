@@ -75,7 +75,7 @@ from benchmarks.result_tables import (
     render,
     write_results,
 )
-from modeling.tagging_config import DECODERS
+from modeling.tagging_config import HEADS
 from modeling.training.world import best_device
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -114,7 +114,7 @@ def run(
     where = ["--ner", ner, "--model", args.model, "--output", made, "--seeds", cell.seed]
     if not (made / "summary.json").is_file():
         command(made, "modeling.finetune", cell.head, *where, *names, "--set", *settings)
-    decoders = ",".join(DECODERS[cell.head])
+    decoders = ",".join(HEADS[cell.head].decoders)
     command(made, "modeling.evaluate", made, "--ner", ner, "--decoder", decoders)
     scores = {
         path.parent.name: json.loads(path.read_text("utf-8"))
@@ -152,7 +152,7 @@ def describe(
     Args:
         scores: what ``evaluation.json`` has, for each decoder.
     """
-    first = scores[DECODERS[cell.head][0]]
+    first = scores[HEADS[cell.head].decoders[0]]
     [measured] = first["runs"].values()
     strict = measured["strict"]["micro"]
     parts = {part["name"]: part["score"] for part in measured["mentions"]}
