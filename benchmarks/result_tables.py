@@ -16,7 +16,7 @@ from benchmarks.result_cells import (
     read_records,
     sets_in_order,
 )
-from modeling.tagging_config import HEADS
+from modeling.tagging_config import HEADS as RECORDS
 
 
 def render(
@@ -75,7 +75,7 @@ def details(record: Record) -> Iterator[str]:
 
 def mean_f1(head: str, records: Sequence[Record]) -> str:
     """Format the mean F1 over the seeds, its sample deviation, and the number of seeds."""
-    f1 = [record["f1"][HEADS[head].decoders[0]] for record in records]
+    f1 = [record["f1"][RECORDS[head].decoders[0]] for record in records]
     spread = f" ± {statistics.stdev(f1):.1f}" if len(f1) > 1 else ""
     return f"**{statistics.fmean(f1):.1f}**{spread} ({len(f1)})"
 
@@ -155,7 +155,7 @@ def differences(
         theirs = read_records(against / f"{name}.jsonl")
         for cell in by_set(cells):
             if cell.name in records and cell.name in theirs:
-                decoder = HEADS[cell.head].decoders[0]
+                decoder = RECORDS[cell.head].decoders[0]
                 own, other = (of[cell.name]["f1"][decoder] for of in (records, theirs))
                 pairs.setdefault(head_of(cell), []).append((own, other))
     every = [pair for some in pairs.values() for pair in some]
@@ -193,7 +193,7 @@ def compare_heads(
         chain = replace(cell, head=HEADS[0])
         if cell.head != chain.head and {cell.name, chain.name} <= records.keys():
             own, other = (
-                records[one.name]["f1"][HEADS[one.head].decoders[0]] for one in (cell, chain)
+                records[one.name]["f1"][RECORDS[one.head].decoders[0]] for one in (cell, chain)
             )
             found.setdefault(cell.head, {}).setdefault(cell.set, []).append(own - other)
     yield from table_lines(
