@@ -31,7 +31,7 @@ class Head:
     """Whether its loss is of whole sentences, so that classes of words have no weights."""
 
 
-HEADS: Final[dict[HeadKind, Head]] = {
+HEADS: Final[dict[str, Head]] = {
     "softmax": Head(
         "A head that predicts the tag of each word by itself.", ("viterbi", "free", "fix")
     ),

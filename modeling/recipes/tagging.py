@@ -5,6 +5,7 @@ and follows the paper where the code differs.
 """
 
 from functools import partial
+from typing import get_args
 
 from modeling.config import ConfigError, OptimizerConfig, ScheduleConfig
 from modeling.recipes import Recipes, change
@@ -49,8 +50,8 @@ def _of_head(kind: HeadKind) -> FinetuneConfig:
     )
 
 
-for _kind, _head in HEADS.items():
-    RECIPES.add(_kind, partial(_of_head, _kind), about=_head.about)
+for _kind in get_args(HeadKind):
+    RECIPES.add(_kind, partial(_of_head, _kind), about=HEADS[_kind].about)
 
 
 def _small(kind: HeadKind) -> FinetuneConfig:
@@ -58,7 +59,7 @@ def _small(kind: HeadKind) -> FinetuneConfig:
     return change(_of_head(kind), optimizer={"lr": 5e-4}, training={"head_lr_ratio": 1})
 
 
-for _kind in HEADS:
+for _kind in get_args(HeadKind):
     RECIPES.add(
         f"{_kind}_small",
         partial(_small, _kind),
