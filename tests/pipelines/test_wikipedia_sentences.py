@@ -55,7 +55,7 @@ def test_abbreviations_are_learned_where_there_is_no_table(learned):
 
 
 def test_the_number_of_workers_and_units_does_not_matter(learned, tmp_path, monkeypatch):
-    cut_small(monkeypatch)
+    cut_small(monkeypatch, range_bytes=25_000, batch=7_500)
     other = build(dump_of(tmp_path), tmp_path / "out", "--workers", 2)
 
     assert len(shards_of(other)) > 1
