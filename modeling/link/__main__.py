@@ -80,11 +80,6 @@ class _Learning:
         metavar="RATIO",
         help="highest ratio of wrong links among the written ones, from 0 to 1 (default: 0.02)",
     )
-    seed: int = option(
-        1,
-        at_least=0,
-        help="seed by which documents are divided into parts (default: 1)",
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,7 +54,6 @@ def _train(options: "TrainOptions") -> Iterator[str | Summary]:
         "max_wrong": options.max_wrong,
         "nil": options.nil,
     }
-    settings["seed"] = options.seed
     settings["references"] = usual(styles)
     if options.vocabulary is not None:
         settings["vocabulary"] = str(options.vocabulary.resolve())
@@ -156,7 +155,6 @@ def _learning(
     Raises ``UsageError`` for descriptions without an encoder.
     """
     learning: dict[str, Any] = {  # Any: as above
-        "seed": options.seed,
         "max_wrong": options.max_wrong,
         "nil": options.nil,
     }

@@ -72,7 +72,6 @@ def cross_validate(
     *,
     vocabulary: EntityLookup | None = None,
     folds: int = 5,
-    seed: int = 1,
     max_wrong: float = MAX_WRONG,
     reader: Reader | None = None,
     descriptions: Mapping[str, Window] | None = None,
@@ -84,7 +83,7 @@ def cross_validate(
     Folds follow from the ids of documents. Raises ``UsageError`` for too few documents.
     """
     labels = linked_labels(records)
-    of_fold = [int(ratio(record.id, seed=seed) * folds) for record in records]
+    of_fold = [int(ratio(record.id, seed=1) * folds) for record in records]
     if len(set(of_fold)) < 2:
         raise UsageError(
             f"{counted(len(records), 'document')}: too few for {counted(folds, 'fold')}. Link more "
@@ -99,7 +98,6 @@ def cross_validate(
             register,
             vocabulary,
             max_wrong=max_wrong,
-            seed=seed,
             nil=nil,
             reader=reader,
             descriptions=descriptions or {},

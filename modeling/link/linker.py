@@ -325,7 +325,6 @@ class Training:
     register: Mapping[str, Known]
     vocabulary: EntityLookup | None = None
     max_wrong: float = MAX_WRONG
-    seed: int = 1
     nil: bool = False
     """Whether a mention without an entity means an unknown one (NIL); if not, it is not used."""
     reader: Reader | None = None
@@ -431,7 +430,7 @@ class Training:
         """
         by_part: dict[int, list[_Found]] = defaultdict(list)
         for one in self._found:
-            by_part[int(ratio(one.record.id, seed=self.seed) * N_PARTS)].append(one)
+            by_part[int(ratio(one.record.id, seed=1) * N_PARTS)].append(one)
         models = {}
         for part, own in by_part.items():
             rest = [one for other, of in by_part.items() if other != part for one in of]

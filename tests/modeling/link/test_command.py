@@ -61,7 +61,6 @@ def test_the_help_of_each_command_begins_with_what_it_does(name, capsys):
     [
         (["--space", "sturm"], "--space is for --register"),
         (["--test", "x", "--folds", "3"], "--folds is for a cross-validation"),
-        (["--seed", "-1"], "--seed -1: must be at least 0"),
     ],
 )
 def test_options_without_effect_or_meaning_are_refused(given, said, tmp_path, capsys):
