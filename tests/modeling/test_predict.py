@@ -92,7 +92,7 @@ def test_a_masked_word_and_a_masked_entity_are_guessed(tmp_path, examples, capsy
         (["run", "--text", "x.txt", "--edition", "tei"], "--edition is for --tei"),
         (["run", "--tei", "x.xml", "--edition", "tei"], "--tei needs --output"),
         (["run", "--documents", "d"], "--documents needs --output"),
-        (["run", "--text", "x", "--threshold", "2"], "at most 1"),
+        (["run", "--text", "x", "--threshold", "2"], "from 0 to 1"),
     ],
 )
 def test_commands_that_cannot_be_are_explained(options, message, capsys):

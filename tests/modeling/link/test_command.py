@@ -234,7 +234,7 @@ def test_documents_that_teach_are_not_linked_as_others(made, tmp_path, capsys):
         (["apply", "nowhere", "--documents", "x", "--output", "y"], 1, "no linker"),
         (["train", "nowhere", "--output", "y"], 2, "error: nowhere: matches nothing"),
         (["evaluate", "x", "--output", "y"], 2, "error: x: matches nothing"),
-        (["train", "x", "--max-wrong", "2", "--output", "y"], 2, "at most 1"),
+        (["train", "x", "--max-wrong", "2", "--output", "y"], 2, "from 0 to 1"),
     ],
 )
 def test_what_is_wrong_is_said(tmp_path, monkeypatch, capsys, arguments, status, message):
