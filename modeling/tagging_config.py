@@ -184,8 +184,8 @@ class FinetuningConfig(Config):
     part = "training"
     epochs: int = bounded(10, at_least=1)
     samples: int = bounded(0, at_least=0)
-    """The number of sentences of an epoch, which continues where the last one ended; 0: all, each
-    once (5,000)."""
+    """The number of sentences of an epoch, which begins where the last one ended; 0: all sentences,
+    each once. NEISS took 5,000."""
     max_steps: int = bounded(0, at_least=0)
     """The number of steps after which training ends, whatever the epochs; 0: no such limit."""
     batch_size: int = bounded(16, at_least=1)

@@ -20,7 +20,12 @@ MAX_BYTES = 4_000_000_000
 one column."""
 _PARQUET = b"PAR1"
 _EMPTY_LINE = re.compile(rb"\n[ \t\r]*\n")
-_DOCSTART = re.compile(rb"^-DOCSTART-(?=\s)", re.MULTILINE)
+_DOCUMENT = re.compile(
+    rb"^(?:-DOCSTART-(?=\s)|<title>[ \t]*(.*\S)"
+    rb"|#\s*(?:newdoc id|[\w.-]+:document_id)\s*=\s*(.*\S))",
+    re.MULTILINE,
+)
+"""A line that names a document, or begins one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +101,10 @@ def parts(path: Path, layout: Layout, *, name: str) -> Iterator[JsonObject]:
     with path.open("rb") as file:
         while part := _next_part(file):
             yield asdict(Part(start, start + len(part), line, document))
-            if b"-DOCSTART-" in part and (marks := [*_DOCSTART.finditer(part)]):
-                n_before = part.count(b"\n", 0, marks[-1].start())
-                document = f"{name}:{line + n_before}"
+            if marks := [*_DOCUMENT.finditer(part)]:
+                named = marks[-1][1] or marks[-1][2] or b""
+                number = line + part.count(b"\n", 0, marks[-1].start())
+                document = named.decode("utf-8", "replace") or f"{name}:{number}"
             line += part.count(b"\n")
             start += len(part)
 

@@ -1,4 +1,4 @@
-"""Readers from the bytes of a NER file to its sentences, one for each format.
+"""Files with a token per line to sentences, and the import of the reader of any other format.
 
 ``FORMATS`` names them. Files with a token per line, the most frequent format, are read here, by
 Arrow's functions. A sentence with an unreadable

@@ -15,8 +15,8 @@ NAME = "name"
 def identify(document: Document, register: Register) -> tuple[Document, Counter[str]]:
     """Set the entity of a document's mentions to ids of entries, and add their canonical names.
 
-    The entity is ``GROUP:ID``, however the document refers to the entry; an id without an entry
-    stays.
+    The entity is ``GROUP:ID``, however the document refers to the entry. An id without an entry
+    stays, unless another id of the same mention finds its entry.
     """
     counters: Counter[str] = Counter()
     mentions = [

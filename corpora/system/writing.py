@@ -21,7 +21,7 @@ from corpora.errors import UsageError
 from corpora.system.files import locked, take_away
 
 KEPT = 50
-"""The number of characters at the end of a name that a temporary name has, which is longer."""
+"""How many of the last characters of a file's name its temporary name keeps."""
 _TEMPORARY = re.compile(r"\.tmp-[0-9a-f]{32}-.+", re.DOTALL)
 _LOCK = ".lock"
 _HOUR = 3600
@@ -32,7 +32,7 @@ _NO_LINK = {
 
 
 def temporary_path(path: Path) -> Path:
-    """Make a unique name for a file until it is renamed, with this process and this machine.
+    """Make a unique name for a file until it is renamed, from the process and the machine.
 
     Files ``.tmp-*`` may be deleted when no run works. No other attempt has this name: a runner may
     try a unit again while the first attempt still works on another machine, where processes have
@@ -43,7 +43,7 @@ def temporary_path(path: Path) -> Path:
 
 
 def is_temporary(path: Path) -> bool:
-    """Tell by its name whether a file or folder was left half written by a killed process."""
+    """Tell whether the name is that of a temporary file or folder, in work or left behind."""
     return bool(_TEMPORARY.fullmatch(path.name))
 
 
@@ -86,7 +86,7 @@ def _is_running(process: int) -> bool:
 def appearing(path: Path, *, is_durable: bool = True) -> Iterator[Path]:
     """Yield the path of a temporary file or folder, which becomes ``path`` when the block ends.
 
-    An error leaves nothing of it, and what was there before. A folder that is there is removed
+    After an error the temporary one is gone, and what stood at ``path`` is unchanged. A folder that is there is removed
     before the new one gets its name; what killed processes left of the folder goes, too.
     """
     temporary = temporary_path(path)

@@ -9,5 +9,5 @@ Read in this order:
    stand, ``name_tags`` and ``style`` how they look, ``provenance`` who found them; ``proof`` checks
    the bytes, and ``undo`` takes the names out again.
 4. ``review`` and ``decisions``: what people decide on names; ``corrected``: in another tool.
-5. ``inspection`` with ``census`` and ``draft``: what the markup of an unknown edition holds.
+5. ``inspection`` with ``census``: what the markup of an unknown edition holds.
 """

@@ -10,6 +10,6 @@ Read in this order:
 3. ``titles``: where links lead; ``variant_titles``, in another script; ``resolution``: redirects,
    and titles that are matched in text. ``html``: rendered pages.
 4. ``ledger`` and ``report``: what became of each page, link, number and template.
-5. ``reuse`` and its five neighbours: pages taken over from an earlier dump.
+5. ``reuse`` and the four ``reuse_…``: pages taken over from an earlier dump.
 6. ``download`` with ``fetching``; ``authority``, ``page_items``: who or what a page is about.
 """

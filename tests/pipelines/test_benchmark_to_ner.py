@@ -94,9 +94,11 @@ def test_two_workers_make_the_same_bytes_as_one(built, tmp_path):
     assert files_of(tmp_path / "two") == files_of(built)
 
 
-def test_large_file_in_parts_makes_the_rows_of_the_whole(tmp_path, monkeypatch):
-    block = "-DOCSTART- -X- -X- O\n\n" + "Jena NNP I-NP I-LOC\nblüht VBZ I-VP O\n\n" * 50
-    (tmp_path / "eng.train").write_text(block * 20, encoding="utf-8")
+@pytest.mark.parametrize("mark", ["-DOCSTART- -X- O\n\n", "# newdoc id = {}\n", "<title>{}\n"])
+def test_large_file_in_parts_makes_the_rows_of_the_whole(tmp_path, monkeypatch, mark):
+    sentences = "Jena NNP B-LOC\nblüht VBZ O\n\n" * 50
+    text = "".join(mark.format(f"Brief {n}") + sentences for n in range(20))
+    (tmp_path / "eng.train").write_text(text, encoding="utf-8")
     run(tmp_path / "whole", inputs=[tmp_path / "eng.train"])
 
     monkeypatch.setattr(ner_files, "RANGE_BYTES", 1000)
