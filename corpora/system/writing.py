@@ -86,8 +86,9 @@ def _is_running(process: int) -> bool:
 def appearing(path: Path, *, is_durable: bool = True) -> Iterator[Path]:
     """Yield the path of a temporary file or folder, which becomes ``path`` when the block ends.
 
-    After an error the temporary one is gone, and what stood at ``path`` is unchanged. A folder that is there is removed
-    before the new one gets its name; what killed processes left of the folder goes, too.
+    After an error the temporary one is gone, and what stood at ``path`` is unchanged. A folder that
+    is there is removed before the new one gets its name; what killed processes left of the folder
+    goes, too.
     """
     temporary = temporary_path(path)
     try:
