@@ -251,7 +251,9 @@ class TeiFile:
         new = correction.new
         if new is None:
             return []
-        [places] = [at for text, at in self.texts if text.document is document]
+        [places] = [
+            at for text, at in self.texts if text.document and text.document.id == document.id
+        ]
         nodes = self.nodes_of(correction.old)
         fragmenter = Fragmenter(self.source, places, self.edition, without=nodes)
         words = [Span(*match.span()) for match in re.finditer(r"\w+", document.text)]
