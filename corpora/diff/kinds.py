@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +22,8 @@ class Kind:
 
     keys: tuple[str, ...]
     groups: Mapping[str, tuple[str, ...]]
+    ignored: tuple[str, ...] = ()
+    """Columns that are not compared; all that are named nowhere are the group ``other``."""
     name: str = ""
     """The column with the name of a row, for people; empty: the first key."""
     retired: str = ""
@@ -42,8 +45,8 @@ _KINDS = {
             "mentions": ("mentions",),
             "sentences": ("paragraphs", "sentences"),
             "revision": ("revision", "timestamp"),
-            "other": ("group", "lang", "license", "categories", "metadata"),
-        },  # not `source`, because dumps are named by date, nor `url`, which follows from the title
+        },
+        ignored=("source", "url"),  # dumps are named by date; the URL follows from the title
         lists=("paragraphs", "sentences", "mentions"),
         tallies=("group", "lang"),
         limits={"links_per_page": "-20%"},
@@ -60,6 +63,7 @@ _KINDS = {
             "ids": ("ids", "type"),
             "description": ("description",),
         },
+        ignored=("title",),  # it follows from the entity
         retired="retired",
         lists=("aliases",),
     ),
@@ -78,9 +82,11 @@ FAMILIES = frozenset(
 
 def kind_of(schema: Schema) -> Kind:
     """Choose what is compared of a schema: every column, where no kind is defined."""
-    if schema.name in _KINDS:
-        return _KINDS[schema.name]
     names = tuple(schema.columns.names)
+    if kind := _KINDS.get(schema.name):
+        named = {*kind.keys, *kind.ignored, kind.name, kind.retired, *chain(*kind.groups.values())}
+        others = tuple(name for name in names if name not in named)
+        return replace(kind, groups={**kind.groups, "other": others}) if others else kind
     return Kind(
         keys=("id",),
         groups={name: (name,) for name in names if name != "id"},

@@ -1,9 +1,12 @@
 """A ``dataset.json`` that somebody edited: a message of every command, never a traceback."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
+from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_description
 from corpora.diff.__main__ import main as diff
 from corpora.errors import DamagedDatasetError
@@ -108,3 +111,14 @@ def test_versions_of_a_store_are_no_dataset_but_each_is(command, part, tmp_path,
 
     said = f"{shelf}: holds versions of a store. Name one of them: onoma store current {shelf} "
     assert said in capsys.readouterr().err
+
+
+def test_the_documented_columns_are_those_of_the_schemas():
+    page = (Path(__file__).parents[3] / "docs" / "datasets.md").read_text("utf-8")
+
+    rows = re.findall(r"^\| `(\w+)` \| .* \| `(id, .*)` \|$", page, re.MULTILINE)
+
+    assert len(rows) == 9
+    assert {name: columns.split(", ") for name, columns in rows} == {
+        name: SCHEMAS[name].columns.names for name, _ in rows
+    }

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from corpora.datasets.schemas import SCHEMAS
 from corpora.diff.__main__ import compare_all
+from corpora.diff.kinds import kind_of
 from corpora.document import Mention
 from corpora.errors import CorpusError, DamagedDatasetError, ShardSchemaError
 from tests.corpora.diff.two_versions import (
@@ -204,3 +206,16 @@ def test_offsets_that_lead_out_of_a_column_are_an_error_and_no_crash(tmp_path):
 
     with pytest.raises(DamagedDatasetError, match="shard-00000"):
         compare_all(tmp_path / "old", new)
+
+
+def test_every_column_is_compared_or_left_out_on_purpose():
+    for name in ("documents", "entities", "redirects", "ner"):
+        schema = SCHEMAS[name]
+        more = replace(schema, columns=schema.columns.append(pa.field("mood", pa.string())))
+
+        kind = kind_of(more)
+
+        compared = {column for columns in kind.groups.values() for column in columns}
+        named = {*kind.keys, kind.name, kind.retired, *kind.ignored, ""}
+        assert "mood" in compared
+        assert compared | named == {*more.columns.names, ""}
