@@ -317,7 +317,7 @@ def header_edits(
         yield _notice(source, by.model, fingerprints)
         return
     header = _Header(source, by)
-    statements = list(_statements(source, header, fingerprints))
+    statements = list(_statements(source, header, fingerprints, is_typed=n_names is not None))
     top = source.nodes[0]
     edits = [edit for edit in statements if isinstance(edit, Edit)]
     new = "".join(markup for markup in statements if isinstance(markup, str))
@@ -368,7 +368,7 @@ def _joined(
 
 
 def _statements(
-    source: Source, header: _Header, fingerprints: Mapping[str, Sequence[str]]
+    source: Source, header: _Header, fingerprints: Mapping[str, Sequence[str]], *, is_typed: bool
 ) -> Iterator[Edit | str]:
     """Yield new statements, and edits of the existing one."""
     model, reviewer = header.by.model, header.by.reviewer
@@ -376,7 +376,7 @@ def _statements(
     statement = next(own, None)
     if statement is None:
         lists = "".join(list_of(own, name) for name, own in fingerprints.items())
-        yield _statement(model, header.prefix, lists)
+        yield _statement(model, header.prefix, lists, is_typed=is_typed)
     elif more := "".join(list_of(own, name) for name, own in fingerprints.items()):
         yield Edit(statement.content_end, statement.content_end, more)
     if pointer_of(reviewer) == f"#{reviewer}":
@@ -423,7 +423,7 @@ def _change(header: _Header, n_names: int, *, is_correction: bool) -> tuple[tupl
     return tuple(path), f"{opening}{escape(said)}.</{qualified}>"
 
 
-def _statement(model: Model, prefix: str, fingerprints: str) -> str:
+def _statement(model: Model, prefix: str, fingerprints: str, *, is_typed: bool) -> str:
     about = f"{model.name} {model.version}".strip()
     if model.desc:
         about += f": {model.desc}"
@@ -433,6 +433,6 @@ def _statement(model: Model, prefix: str, fingerprints: str) -> str:
     if not model.sha256:
         resp = "names that people found"
     kind = model.kind if model.sha256 else "tool"
-    name = f'<{prefix}name type="{kind}">{escape(about)}</{prefix}name>'
+    name = f"{tag(f'{prefix}name', [('type', kind)][:is_typed])}{escape(about)}</{prefix}name>"
     inside = f"<{prefix}resp>{resp}</{prefix}resp>{name}{fingerprints}"
     return f"{identifier}{inside}</{prefix}respStmt>"
