@@ -219,7 +219,8 @@ class DocumentNames:
         if item.suggestion is None and not is_inside:
             raise RefusedError("A name stands in one paragraph.")
         gone = {instead_of.suggestion} if instead_of else set()
-        gone |= {name.suggestion for name in self._items.values() if _is_changed_own(name)}
+        items = self._items.values()
+        gone |= {i.suggestion for i in items if i.is_own and i.status != "there"}
         if (other := _is_in_the_way(self._there, item)) and other not in gone:
             form = text[other.start : other.end]
             raise RefusedError(f"The edition has a name there: {form}.")
@@ -257,10 +258,6 @@ class DocumentNames:
 def _places(item: Item) -> set[tuple[int, int]]:
     """Return the spans of an item: where it is, and where it was suggested."""
     return {_place(item), *([_place(item.suggestion)] if item.suggestion else [])}
-
-
-def _is_changed_own(item: Item) -> bool:
-    return item.is_own and item.status != "there"
 
 
 def _opened(mention: Mention) -> Item:
