@@ -5,6 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 from corpora.document import Document, Mention, Paragraph, Sentence, Span
+from corpora.errors import InvalidDocumentError
 
 Row = dict[str, Any]
 """Name of a column to its value. Any: Arrow does not tell Python types of columns."""
@@ -17,8 +18,15 @@ def _pairs(values: Mapping[str, str]) -> list[Row]:
     return [{"key": key, "value": values[key]} for key in values]
 
 
+def _items(values: list[Row] | None) -> list[Row]:
+    """Return the items of a list; raise ``InvalidDocumentError`` for one that is null."""
+    if values and None in values:
+        raise InvalidDocumentError("a list has an item without a value")
+    return values or []
+
+
 def _mapping(pairs: list[Row] | None) -> dict[str, str]:
-    return {pair["key"]: pair["value"] for pair in pairs or ()}
+    return {pair["key"]: pair["value"] for pair in _items(pairs)}
 
 
 def document_to_row(document: Document) -> Row:
@@ -47,10 +55,10 @@ def document_to_row(document: Document) -> Row:
 def document_from_row(row: Row) -> Document:
     """Convert a row of a ``documents`` dataset to a document; raises ``InvalidDocumentError``."""
     columns = dict(row)
-    columns["paragraphs"] = tuple(Paragraph(**p) for p in row["paragraphs"])
-    columns["sentences"] = tuple(Span(**s) for s in row["sentences"])
+    columns["paragraphs"] = tuple(Paragraph(**p) for p in _items(row["paragraphs"]))
+    columns["sentences"] = tuple(Span(**s) for s in _items(row["sentences"]))
     columns["mentions"] = tuple(
-        Mention(**{**m, "attributes": _mapping(m["attributes"])}) for m in row["mentions"]
+        Mention(**{**m, "attributes": _mapping(m["attributes"])}) for m in _items(row["mentions"])
     )
     columns["categories"] = tuple(row["categories"] or ())
     columns["metadata"] = _mapping(row["metadata"])

@@ -95,6 +95,9 @@ def span(start, end, **more):
         {"mentions": [span(0, 4, origin="guess")]},
         {"mentions": [span(0, 4, score=1.5)]},
         {"categories": [None]},
+        {"paragraphs": [None]},
+        {"mentions": [span(0, 4, attributes=[None])]},
+        {"metadata": [None]},
     ],
     ids=str,
 )
@@ -104,3 +107,10 @@ def test_a_wrong_row_is_refused(columns):
 
     with pytest.raises(InvalidDocumentError):
         documents_of(batch)
+
+
+def test_a_list_that_is_null_is_empty_in_a_batch_that_is_read_row_by_row():
+    right = document_to_row(Document(id="1", group="g", source="s", text=TEXT))
+    lists = dict.fromkeys(("paragraphs", "sentences", "categories", "metadata"))
+
+    assert document_from_row(right | lists) == document_from_row(right)
