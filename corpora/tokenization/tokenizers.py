@@ -141,7 +141,13 @@ class Tokenizer:
         else:
             backend = _read_vocab(file, config, cased=cased)
         name = path.resolve().name if path.is_dir() else file.stem
-        return cls(backend, name=name, declared=_declared(config), parts=parts)
+        tokenizer = cls(backend, name=name, declared=_declared(config), parts=parts)
+        if tokenizer.size > _MOST_IDS:
+            raise CorpusError(
+                f"{file}: a subword has the id {tokenizer.size - 1:,}, more than any tokenizer "
+                "needs. Get the tokenizer again."
+            )
+        return tokenizer
 
     @cached_property
     def size(self) -> int:
@@ -302,6 +308,8 @@ def wordpiece(
     return backend
 
 
+_MOST_IDS = 1 << 24
+"""The most ids that are read: arrays have a place for each."""
 _SAVED_AGAIN = (
     "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER), of transformers, adds a "
     "tokenizer.json to a folder with the files of most tokenizers (from a hub: hf download NAME "

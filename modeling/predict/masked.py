@@ -23,7 +23,7 @@ from modeling.data.sentence_batches import whole_text
 from modeling.huggingface.importing import read_pretrained
 from modeling.models.pretraining import PretrainingModel
 from modeling.taggers.entities import known_entities
-from modeling.taggers.folders import find_model
+from modeling.taggers.folders import find_model, open_tokenizer
 from modeling.taggers.tagger import document_of
 from modeling.training.sources import read_names
 
@@ -54,7 +54,8 @@ class Guesser:
         folder = find_model(path)
         model = read_pretrained(folder).build().eval()
         of_words = known_entities(folder, model.config.encoder)
-        return cls(model, Tokenizer.open(folder), read_names(folder), of_words)
+        tokenizer = open_tokenizer(folder, model.config.encoder)
+        return cls(model, tokenizer, read_names(folder), of_words)
 
     @torch.inference_mode()
     def subwords(self, text: str, *, top: int = 5) -> list[Guess]:

@@ -81,8 +81,8 @@ class Base:
         Raises ``CorpusError`` if there is none.
         """
         folder = find_tagger(opened(path)).path
-        config, tokenizer = read_settings(folder).encoder, Tokenizer.open(folder)
-        return cls(folder, config, tokenizer, identify(folder, _name_of(path)))
+        config = read_settings(folder).encoder
+        return cls(folder, config, open_tokenizer(folder, config), identify(folder, _name_of(path)))
 
 
 def open_tokenizer(folder: Path, encoder: EncoderConfig) -> Tokenizer:

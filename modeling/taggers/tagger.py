@@ -34,7 +34,7 @@ from modeling.models.onnx_tagging import OnnxTaggingModel
 from modeling.models.tagging import TaggingModel
 from modeling.taggers.archive import opened
 from modeling.taggers.counts import PRECISION
-from modeling.taggers.folders import find_tagger, read_manifest, weights_of
+from modeling.taggers.folders import find_tagger, open_tokenizer, read_manifest, weights_of
 from modeling.taggers.processes import device_of, prepare_process
 from modeling.tagging_config import ONNX_FILE
 
@@ -88,7 +88,7 @@ class Tagger:
         model = model.to(device)
         gazetteer = Gazetteer.load(folder / GAZETTEER) if (folder / GAZETTEER).is_dir() else None
         entities = EntityForms.load(folder / ENTITIES) if model.config.data.entities else None
-        tokenizer = Tokenizer.open(folder)
+        tokenizer = open_tokenizer(folder, model.config.encoder)
         return cls(model, tokenizer, gazetteer=gazetteer, entities=entities, folder=folder)
 
     @property

@@ -130,3 +130,15 @@ def test_a_crafted_shard_is_read_or_an_error_that_names_it(crafted, documents): 
 
     assert len(messages) > TRIES / 4
     assert not [message for message in messages if "shard-00000.arrow: " not in message]
+
+
+@pytest.mark.parametrize("id", [5_000, 2**32 - 1])
+def test_a_subword_whose_id_no_encoder_has_is_an_error(id, tagger_run, tmp_path):
+    shutil.copytree(tagger_run / "seed-1" / "final", tmp_path / "tagger")
+    file = tmp_path / "tagger" / "tokenizer.json"
+    about = json.loads(file.read_text())
+    about["model"]["vocab"]["Ulm"] = id
+    file.write_text(json.dumps(about))
+
+    with pytest.raises(CorpusError, match=str(tmp_path / "tagger")):
+        tag(file)
