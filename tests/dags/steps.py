@@ -148,7 +148,11 @@ def rendered_steps():
     """Return the steps of a wiki of rendered pages: a first version, and one that is newer."""
     dates = (("2026-11-08", "20261101"), ("2026-12-08", "20261201"))
     return [
-        {"dag": "corpus_refresh", "date": f"{day}T05:00:00+00:00", "conf": {"date": date}}
+        {
+            "dag": "corpus_refresh",
+            "date": f"{day}T05:00:00+00:00",
+            "conf": {"date": date, "wikis": ["bachwiki"]},
+        }
         for day, date in dates
     ]
 
