@@ -158,9 +158,9 @@ class ArgumentParser(argparse.ArgumentParser):
         if _is_looked_at.get():
             raise _ParserMade(self)
         given = sys.argv[1:] if args is None else list(args)
-        let_sigterm_end()
-        prepare_streams()
         try:
+            let_sigterm_end()
+            prepare_streams()
             self._refuse_unknown(given)
             found = super().parse_known_args(given, namespace)
             vars(found[0]).pop(_GIVEN, None)

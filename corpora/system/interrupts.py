@@ -42,12 +42,12 @@ def _raise(_: int, __: FrameType | None) -> NoReturn:
 
 
 def end_quietly_while_loading(*, is_command: bool = False) -> None:
-    """Let Ctrl-C and SIGTERM end this process at once until the ``main`` of a command runs.
+    """Let Ctrl-C and SIGTERM end this process at once until a command reads its arguments.
 
     SIGTERM then ends it as it ends any process (``let_sigterm_end``), except in ``terminable``.
 
-    This is only for ``onoma`` (``is_command``) and ``python -m`` with a module of Onoma. The
-    ``main`` of ``onoma`` only loads the command's. Code that is being imported may turn the
+    This is only for ``onoma`` (``is_command``) and ``python -m`` with a module of Onoma. Code
+    that is being imported may turn the
     ``KeyboardInterrupt`` into any other error; there is nothing yet to be cleaned up.
     """
     is_command = is_command or _started_module().partition(".")[0] in _OURS
@@ -61,7 +61,12 @@ def end_quietly_while_loading(*, is_command: bool = False) -> None:
 
 
 def let_sigterm_end() -> None:
-    """Let SIGTERM end this process without Python, which may be waiting for a library."""
+    """Let SIGTERM end this process without Python, which may be waiting for a library.
+
+    From now on, Ctrl-C raises ``KeyboardInterrupt``.
+    """
+    if signal.getsignal(signal.SIGINT) is _end:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGTERM) is _end:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
@@ -75,12 +80,7 @@ def _started_module() -> str:
     return sys.orig_argv[-len(argv)].removeprefix("-m") if argv[:1] == ["-m"] else ""
 
 
-def _end(number: int, frame: FrameType | None) -> None:
-    above = frame if number == signal.SIGINT else None
-    while above is not None:
-        if above.f_code.co_name == "main" and above.f_globals.get("__name__") != "onoma":
-            signal.default_int_handler(number, frame)
-        above = above.f_back
+def _end(number: int, _: FrameType | None) -> None:
     is_interrupted = number == signal.SIGINT
     os.write(2, b"error: interrupted.\n" if is_interrupted else b"error: stopped by SIGTERM.\n")
     os._exit(_STATUS if is_interrupted else TERMINATED)

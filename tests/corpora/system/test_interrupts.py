@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 
 import pytest
@@ -68,3 +69,26 @@ def test_once_loaded_sigterm_ends_a_command_as_any_process_or_in_order():
     make_parser("", None).parse_args([])
 
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+WHILE_OPTIONS_ARE_MADE = """
+import argparse, os, signal
+from corpora.system.interrupts import end_quietly_while_loading
+signal.signal(signal.SIGINT, signal.default_int_handler)
+end_quietly_while_loading(is_command=True)
+made = argparse.ArgumentParser.__init__
+def interrupted(*args, **settings):
+    made(*args, **settings)
+    os.kill(os.getpid(), signal.SIGINT)
+argparse.ArgumentParser.__init__ = interrupted
+from corpora.store.__main__ import main
+main(["prune", "x"])
+"""
+
+
+def test_ctrl_c_while_a_command_makes_its_options_ends_it_without_a_traceback():
+    command = [sys.executable, "-c", WHILE_OPTIONS_ARE_MADE]
+
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (130, "error: interrupted.\n")
