@@ -32,9 +32,9 @@ from corpora.wikipedia.authority import (
 )
 from corpora.wikipedia.definitions import Categories, Definitions, Parts
 from corpora.wikipedia.disambiguation import signs_of
+from corpora.wikipedia.measures import NotShownError, show_quantity
 from corpora.wikipedia.parser_functions import FUNCTIONS
 from corpora.wikipedia.titles import TEMPLATE, namespace_names, upper_first
-from corpora.wikipedia.units import NotShownError, show_quantity
 
 _FIELD = re.compile(r"\\(.)|\{([^{}]*)\}|([\[\]|])", re.DOTALL)
 _PARAMETER = re.compile(r"([^=<>\[\]{}|]*+)=")

@@ -1,6 +1,6 @@
 """Calls of ``{{convert}}``: their values and unit as a reader sees them, without the conversion.
 
-The codes of units are those of Module:Convert (``units.toml``).
+The codes of units are those of Module:Convert (``measures.toml``).
 """
 
 import re
@@ -26,7 +26,7 @@ class NotShownError(ValueError):
     """A call whose text is not known: wrong, of an unknown unit, or with its result only."""
 
 
-class Unit(NamedTuple):
+class Measure(NamedTuple):
     """A unit as it is written: its symbol, and its name after one and after several."""
 
     symbol: str
@@ -35,7 +35,7 @@ class Unit(NamedTuple):
 
 
 class Table(NamedTuple):
-    """The sections of ``units.toml``, by the codes of units."""
+    """The sections of ``measures.toml``, by the codes of units."""
 
     multiplied: Sequence[str]
     aliases: Mapping[str, str]
@@ -54,7 +54,7 @@ class Style(NamedTuple):
     is_adjective: bool
     is_american: bool
 
-    def name(self, unit: Unit, amount: str) -> str:
+    def name(self, unit: Measure, amount: str) -> str:
         """Return a unit as it stands after an amount."""
         if not self.is_named:
             return unit.symbol
@@ -64,7 +64,7 @@ class Style(NamedTuple):
             name = name.replace("metre", "meter").replace("litre", "liter")
         return name.replace(" ", "-") if self.is_adjective else name
 
-    def quantity(self, amount: str, unit: Unit) -> str:
+    def quantity(self, amount: str, unit: Measure) -> str:
         """Return an amount with its unit."""
         name = self.name(unit, amount)
         is_touching = name == "°" or name.startswith(_TOUCHING)
@@ -103,7 +103,7 @@ def show_quantity(values: Sequence[str], options: Mapping[str, str], *, has_name
 
 @cache
 def _table() -> Table:
-    return Table(**read_table("units"))
+    return Table(**read_table("measures"))
 
 
 def _style(options: Mapping[str, str], *, has_names: bool) -> Style:
@@ -150,7 +150,7 @@ def _parts(code: str) -> Sequence[str]:
 
 
 @cache
-def _unit(code: str) -> Unit:
+def _unit(code: str) -> Measure:
     """Look up a unit; raises ``NotShownError``.
 
     >>> _unit("e6km2").plural
@@ -159,31 +159,31 @@ def _unit(code: str) -> Unit:
     table = _table()
     code = table.aliases.get(code, code)
     if row := table.units.get(code) or table.prefixable.get(code):
-        return Unit(row[0] or row[-1], row[-2] if len(row) > 1 else row[0], row[-1])
+        return Measure(row[0] or row[-1], row[-2] if len(row) > 1 else row[0], row[-1])
     for length in (1, 2):
         prefix, base = table.prefixes.get(code[:length]), table.prefixable.get(code[length:])
         if prefix and base:
             names = (re.sub(r"\w+$|\w+-\w+$", rf"{prefix}\g<0>", name) for name in base[1:])
-            return Unit(code[:length].replace("u", "μ") + base[0], *names)
+            return Measure(code[:length].replace("u", "μ") + base[0], *names)
     if scaled := _SCALED.fullmatch(code):
         inner, scale = _unit(scaled[2]), _SCALES[scaled[1]]
         is_word = inner.symbol == inner.plural
         symbol = (
             f"{scale} {inner.symbol}" if is_word else f"×10<sup>{scaled[1]}</sup> {inner.symbol}"
         )
-        return Unit(symbol, f"{scale} {inner.singular}", f"{scale} {inner.plural}")
+        return Measure(symbol, f"{scale} {inner.singular}", f"{scale} {inner.plural}")
     if code[:1] in table.multiples and code[1:] in table.multiplied:
         scale, inner = table.multiples[code[0]], _unit(code[1:])
-        return Unit(*(f"{scale} {name}" for name in inner))
+        return Measure(*(f"{scale} {name}" for name in inner))
     whole, slash, divisor = code.rpartition("/")
     if slash and divisor:
-        return _ratio(_unit(whole) if whole else Unit("", "", ""), _unit(divisor))
+        return _ratio(_unit(whole) if whole else Measure("", "", ""), _unit(divisor))
     if _NOT_ASCII.search(code):  # a name in the wiki's language
-        return Unit(code, code, code)
+        return Measure(code, code, code)
     raise NotShownError(code)
 
 
-def _ratio(unit: Unit, divisor: Unit) -> Unit:
+def _ratio(unit: Measure, divisor: Measure) -> Measure:
     symbol = f"{unit.symbol}/{divisor.symbol}".replace("//", "/")
     names = (f"{name} per {divisor.singular}".strip() for name in unit[1:])
-    return Unit(symbol, *names)
+    return Measure(symbol, *names)

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
+from corpora.wikipedia.measures import NotShownError, show_quantity
 from corpora.wikipedia.templates import load_templates, split_call
-from corpora.wikipedia.units import NotShownError, show_quantity
 
 
 def show(call, *, has_names=True):
