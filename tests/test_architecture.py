@@ -258,7 +258,7 @@ def test_options_are_fields_of_dataclasses():
     }
 
 
-MAINS = sorted({command.module for command in onoma.commands()} | {"pipelines"})
+MAINS = sorted({command.module for command in onoma.commands()})
 # Each help is printed by a process of its own, which begins with what parses options of them all.
 HELPING = """
 import json, os, runpy, sys
@@ -288,8 +288,7 @@ def test_help_loads_nothing_heavy(tmp_path):
         status, loaded = json.loads((tmp_path / f"{module}.json").read_text("utf-8"))
         slow = set() if module in READ_ARROW else {"numpy", "pyarrow"}  # a tenth of a second each
         assert (status or 0, (heavy | slow) & {*loaded}) == (0, set()), module
-        begin = "python -m" if module == "pipelines" else "usage: onoma"
-        assert (tmp_path / f"{module}.help").read_text("utf-8").startswith(begin), module
+        assert (tmp_path / f"{module}.help").read_text("utf-8").startswith("usage: onoma"), module
 
 
 @pytest.mark.parametrize(
