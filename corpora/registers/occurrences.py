@@ -5,8 +5,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from corpora.document import Document, Paragraph, Span
+from corpora.document import Document, Paragraph, Span, SpanIndex
 from corpora.matching.form_table import SurfaceMatcher
+from corpora.registers.lemmas import Lemmas
 
 WORD = re.compile(r"[^\W_]+")
 _NEXT = re.compile(r"[^\W_]+|\S")
@@ -54,10 +55,10 @@ class Finder:
     def find(
         self, document: Document, occupied: Sequence[tuple[int, int]] = ()
     ) -> list[Occurrence]:
-        """List the places of forms, outside of what is occupied."""
+        """List the places of forms, outside of what is occupied; of words also by lemmas."""
         starts = [block.start for block in document.paragraphs]
         places: list[Occurrence] = []
-        for start, end, index in self._matcher.find(document.text, occupied, composes=True):
+        for start, end, index in self._matches(document, occupied):
             number = bisect_right(starts, start) - 1
             block = document.paragraphs[number] if number >= 0 else None
             if block is None or end > block.end:
@@ -66,6 +67,26 @@ class Finder:
                 _described(document.text, Span(start, end), block, form=self._forms[index])
             )
         return places
+
+    def _matches(
+        self, document: Document, occupied: Sequence[tuple[int, int]]
+    ) -> list[tuple[int, int, int]]:
+        """Find forms as they are written and, where words have lemmas, by these."""
+        matches = self._matcher.find(document.text, occupied, composes=True)
+        lemmas = Lemmas(document)
+        if not lemmas.words:
+            return matches
+        taken = SpanIndex[None]()
+        for start, end in occupied:
+            taken.add(start, end, None)
+        for start, end, index in self._matcher.find(lemmas.text, composes=True):
+            if (span := lemmas.span(start, end)) and not taken.touching(*span):
+                matches.append((*span, index))
+        kept: list[tuple[int, int, int]] = []
+        for match in sorted(matches, key=lambda each: (each[0], -each[1])):
+            if not kept or kept[-1][1] <= match[0]:
+                kept.append(match)
+        return kept
 
 
 def _described(text: str, span: Span, block: Paragraph, *, form: str) -> Occurrence:

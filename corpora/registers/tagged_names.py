@@ -17,6 +17,7 @@ from corpora.document import Document, Mention
 from corpora.hashing.sampling import ratio
 from corpora.matching.composition import composed
 from corpora.registers.entry import Entry, FormKind, kind_of_label
+from corpora.registers.lemmas import Lemmas
 from corpora.registers.occurrences import WORD, Finder, Occurrence
 from corpora.registers.register import Register
 from corpora.tei.edition import Edition
@@ -154,12 +155,13 @@ class TaggedNames:
     def names_of(self, document: Document) -> dict[tuple[int, int], TaggedName]:
         """Find the names that people tagged, by start and end; those of models do not count."""
         names: dict[tuple[int, int], TaggedName] = {}
+        lemmas = Lemmas(document)
         for mention in document.mentions:
             kind = kind_of_label(mention.label)
             if kind and not _BY_MODELS.fullmatch(mention.attributes.get("@resp", "")):
                 span = mention.start, mention.end
                 earlier = names[span].entities if span in names else ()
-                form = composed(document.text[mention.start : mention.end])
+                form = lemmas.form(*span)
                 names[span] = TaggedName(
                     form, kind, (*earlier, *self._entities(mention, document.text))
                 )

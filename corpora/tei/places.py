@@ -144,7 +144,9 @@ def read_source(source: Source, edition: Edition) -> list[tuple[TeiText, Places]
         layouts.append(PlacedLayout(source))
         return layouts[-1]
 
-    texts = read_tree(source.root, edition, name=source.name, layout=layout, may_be_part=True)
+    texts = read_tree(
+        source.root, edition, name=source.name, layout=layout, may_be_part=True, with_lemmas=True
+    )
     return [
         (text, Places(source, layout.origins, text.document.text if text.document else ""))
         for text, layout in zip(texts, layouts, strict=True)

@@ -80,19 +80,21 @@ def read_tei(
     included: Mapping[str, InputFile] | None = None,
     repeated: Collection[Part] = (),
     max_bytes: int = sys.maxsize,
+    with_lemmas: bool = False,
 ) -> list[TeiText]:
     """Read a file; raises ``XmlError`` if it is malformed or no TEI.
 
     ``name`` is the relative file name: the id of the document, and its source. ``included`` has the
     files that it includes, by name; without it, ``xi:include`` is counted and left out; so is what
-    is ``repeated``. The file with all inclusions may have ``max_bytes`` at most.
+    is ``repeated``. The file with all inclusions may have ``max_bytes`` at most. ``with_lemmas``:
+    see ``read_tree``.
     """
     root = parse_xml(data, name=name)
     counters = Counter[str]()
     if included:
         room = max_bytes - len(data)
         counters = with_included(root, included, name=name, room=room, repeated=repeated)
-    first, *others = read_tree(root, edition, name=name)
+    first, *others = read_tree(root, edition, name=name, with_lemmas=with_lemmas)
     return [replace(first, counters=first.counters + counters), *others]
 
 
@@ -103,10 +105,13 @@ def read_tree(
     name: str,
     layout: Callable[[], Layout] = Layout,
     may_be_part: bool = False,
+    with_lemmas: bool = False,
 ) -> list[TeiText]:
     """Read a parsed file; ``layout`` creates the layout for the text of each document.
 
     ``may_be_part``: the root may also be what other files include, such as a ``div``.
+    ``with_lemmas``: the metadata of documents has ``lemmas``, a line ``start end lemma`` for each
+    ``w`` with ``@lemma``.
     """
     if root.name not in ROOTS and not (may_be_part and root.name in PARTS):
         raise XmlError(
@@ -123,7 +128,8 @@ def read_tree(
         whole = start_of_file(tei, document_id, own, lang=said_language(root))
         starts, n_before = deque([whole]), len(texts)
         while starts:
-            text, apart = _Reader(own, file, layout(), starts.popleft()).read()
+            reader = _Reader(own, file, layout(), starts.popleft(), with_lemmas=with_lemmas)
+            text, apart = reader.read()
             texts.append(text)
             starts.extend(apart)
         for name_beside in whole.stand_off:
@@ -140,6 +146,8 @@ class _Reader:
     file: File
     layout: Layout
     start: Start
+    with_lemmas: bool = False
+    lemmas: list[tuple[OpenName, str]] = field(default_factory=list)
     apart: list[tuple[Start, OpenName]] = field(default_factory=list)
     """The parts that become documents of their own, and where they stand."""
     names: list[Name] = field(default_factory=list)
@@ -209,8 +217,16 @@ class _Reader:
             sentences=tuple(self._sentences(text, paragraphs, mentions, segmenters=segmenters)),
             **self.start.columns,
         )
+        if self.lemmas:
+            metadata = {**document.metadata, "lemmas": "\n".join(self._lines_of_lemmas(text))}
+            document = replace(document, metadata=metadata)
         prefixes = self.edition.prefixes
         return TeiText(document, self.counters, segmenters, self.start.split_with, prefixes)
+
+    def _lines_of_lemmas(self, text: str) -> Iterator[str]:
+        for place, lemma in sorted(self.lemmas, key=lambda each: each[0].start):
+            if span := trim(place, text):
+                yield f"{span.start} {span.end} {lemma}"
 
     def _sentences(
         self,
@@ -407,6 +423,8 @@ class _Reader:
             self.layout.close_name(mark.place)
             if element.name == "abbr":
                 self.abbreviations.append(mark.place)
+            if self.with_lemmas and (lemma := _lemma_of(element)):
+                self.lemmas.append((mark.place, lemma))
             if meaning.is_name and "spanTo" not in element.attributes:
                 self.names.append(Name(element, meaning.label, mark))
         if element.attributes.get("join") in _TOUCHES_NEXT:
@@ -433,7 +451,8 @@ class _Reader:
         """Note the start of a name, an abbreviation, or the target of a pointer."""
         attributes = element.attributes
         id = attributes.get("xml:id", "")
-        if not (meaning.is_name or id in self.marks or element.name == "abbr"):
+        has_lemma = self.with_lemmas and _lemma_of(element) is not None
+        if not (meaning.is_name or id in self.marks or element.name == "abbr" or has_lemma):
             return None
         origin = self.part or part_of_text(self.kind)
         mark = Mark(self.layout.here(), self.layout.open_name(), origin, self.context)
@@ -488,6 +507,12 @@ class _Reader:
 
 def _points_nowhere(element: Element) -> str:
     return f"names that point nowhere: {element.written_name}"
+
+
+def _lemma_of(element: Element) -> str | None:
+    """Return the lemma of a word; None: it is no word, or has none."""
+    lemma = " ".join(element.attributes.get("lemma", "").split())
+    return lemma if lemma and element.name == "w" else None
 
 
 def _tag(element: Element) -> str:

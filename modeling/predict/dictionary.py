@@ -138,7 +138,7 @@ def texts_of(files: Mapping[str, Path], edition: Edition) -> Iterator[TeiText]:
     """Read the texts of an edition; skip files that cannot be read."""
     for name, path in files.items():
         try:
-            yield from read_tei(path.read_bytes(), edition, name=name)
+            yield from read_tei(path.read_bytes(), edition, name=name, with_lemmas=True)
         except XmlError:
             continue  # the file is rejected later, when names are to be written into it
 

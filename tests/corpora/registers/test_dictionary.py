@@ -11,8 +11,10 @@ from corpora.registers.agreement import join
 from corpora.registers.dictionary import Dictionary, labels_of
 from corpora.registers.references import Referrer, parse_style
 from corpora.registers.register import read_registers
+from corpora.registers.tagged_names import TaggedNames
 from corpora.tei.edition import edition_path, load_edition
 from corpora.tei.provenance import Model
+from corpora.tei.reader import read_tei
 from corpora.tei.undo import undo
 from corpora.tei.writer import TeiFile
 
@@ -351,3 +353,56 @@ def test_a_tagger_and_a_dictionary_decide_together(form, score, expected):
     tagged, known = joined_with(score, form=form)
 
     assert (tagged, known) == (expected, ["Bad Jena"])
+
+
+def words(*pairs):
+    return " ".join(f'<w lemma="{lemma}">{form}</w>' for form, lemma in pairs)
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [("Petri", "Petrus"), ("Almae", "Alma")],
+        [("PETRI", "petrus"), ("Almam", "alma")],  # all lemmas small
+    ],
+)
+def test_declined_names_are_found_by_their_lemmas(pairs):
+    known = REGISTER.replace(b"Peter</forename>", b"Petrus</forename>")
+    loaded = load_edition(edition_path("tei"))
+    body = f"<p>{words(('librum', 'liber'), *pairs, ('video', 'video'))}</p><p>Petri Almae</p>"
+    file = TeiFile.read(TEI.format(body).encode(), loaded, name="a.xml")
+    dictionary = dictionary_of(
+        file.documents, loaded, known=read_registers([("r.xml", known)]), given="ref=#{}"
+    )
+
+    found = {d.id: dictionary.annotate(d).mentions for d in file.documents}
+
+    [mention] = found["a.xml"]  # without lemmas, the declined form is another
+    assert file.documents[0].text[mention.start : mention.end] == " ".join(f for f, _ in pairs)
+    assert mention.attributes["@ref"] == "#P.1"
+    written = file.write(found, model=MODEL).data.decode()
+    assert f'<persName ref="#P.1" resp="#onoma-abc">{words(*pairs)}</persName>' in written
+
+
+def test_a_declined_name_that_is_tagged_counts_for_its_lemma():
+    loaded = load_edition(edition_path("tei"))
+    tagged = f'<p><placeName ref="#O.1">{words(("Jenae", "Jena"))}</placeName></p>'
+    file = TeiFile.read(TEI.format(tagged).encode(), loaded, name="a.xml")
+
+    names = TaggedNames(file.documents, register(), loaded)
+
+    assert names.names.get(("Jena", "place"), None) == 1
+    [place] = names.finder(None).find(file.documents[0])
+    assert (place.form, place.start, place.end) == ("Jena", 0, 5)
+
+
+def test_lemmas_are_read_only_where_names_are_looked_for():
+    loaded, data = load_edition(edition_path("tei")), TEI.format(f"<p>{words(('a', 'ab'))}</p>")
+
+    [plain], [full] = (
+        read_tei(data.encode(), loaded, name="a.xml", with_lemmas=has) for has in (False, True)
+    )
+
+    assert "lemmas" not in plain.document.metadata
+    assert full.document.metadata["lemmas"] == "0 1 ab"
+    assert full.document.text == plain.document.text == "a"
