@@ -82,11 +82,11 @@ class Finder:
         for start, end, index in self._matcher.find(lemmas.text, composes=True):
             if (span := lemmas.span(start, end)) and not taken.touching(*span):
                 matches.append((*span, index))
-        kept: list[tuple[int, int, int]] = []
-        for match in sorted(matches, key=lambda each: (each[0], -each[1])):
-            if not kept or kept[-1][1] <= match[0]:
-                kept.append(match)
-        return kept
+        disjoint: list[tuple[int, int, int]] = []
+        for match in sorted(matches, key=lambda match: (match[0], -match[1])):
+            if not disjoint or disjoint[-1][1] <= match[0]:
+                disjoint.append(match)
+        return disjoint
 
 
 def _described(text: str, span: Span, block: Paragraph, *, form: str) -> Occurrence:

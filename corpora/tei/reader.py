@@ -224,8 +224,8 @@ class _Reader:
         return TeiText(document, self.counters, segmenters, self.start.split_with, prefixes)
 
     def _lines_of_lemmas(self, text: str) -> Iterator[str]:
-        for place, lemma in sorted(self.lemmas, key=lambda each: each[0].start):
-            if span := trim(place, text):
+        for word, lemma in sorted(self.lemmas, key=lambda word: word[0].start):
+            if span := trim(word, text):
                 yield f"{span.start} {span.end} {lemma}"
 
     def _sentences(

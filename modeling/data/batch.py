@@ -170,7 +170,7 @@ class Words(Movable):
 
 
 @dataclass(frozen=True, slots=True)
-class Known(Movable):
+class EntityVectors(Movable):
     """The subwords that know an entity, each with a vector of F numbers from the entity table."""
 
     rows: Tensor
@@ -189,7 +189,7 @@ class Rows(Movable):
     ``subwords`` if there are no mentions."""
     words: Words | None = None
     entities: Layout | None = None
-    known: Known | None = None
+    known: EntityVectors | None = None
     """The entities that subwords know; set from ``Batch.subword_entities`` by the encoder."""
 
     @classmethod

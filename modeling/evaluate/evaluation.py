@@ -49,7 +49,7 @@ MANY_WORDS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class TrainingNames:
     """The mentions and sentences of the training set."""
 
     sentences: frozenset[tuple[str, ...]]
@@ -58,7 +58,7 @@ class Known:
     """The labels of each form that is a mention in train."""
 
     @classmethod
-    def of(cls, train: Iterable[Sentence]) -> "Known":
+    def of(cls, train: Iterable[Sentence]) -> "TrainingNames":
         """Collect the mentions and sentences of ``train``, which is read once."""
         labels: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
         sentences = set()
@@ -218,7 +218,7 @@ def evaluate(
     }
     if train is not None:
         train = list(train)
-        known, own = Known.of(train), [one.sentence for one in tagged]
+        known, own = TrainingNames.of(train), [one.sentence for one in tagged]
         parts["mentions"] = by_mention(tagged, known)
         parts["sentences"] = by_sentence(tagged, rows, known)
         baseline = find_baseline(own, train=train, dev=list(dev or ()))
@@ -283,7 +283,7 @@ def _rate_baseline(baseline: Baseline, drawn: Mapping[str, Drawn], units: Units)
     )
 
 
-def by_mention(tagged: Sequence[Tagged], known: Known) -> list[Part]:
+def by_mention(tagged: Sequence[Tagged], known: TrainingNames) -> list[Part]:
     """Split mentions by whether train has a mention with their form, or their form and label.
 
     Each gold mention and each predicted span belongs to a part by its own form and label. So a
@@ -335,7 +335,7 @@ def by_level(tagged: Sequence[Tagged]) -> list[Part]:
     ]
 
 
-def _part_of(key: Key, one: Tagged, known: Known) -> int:
+def _part_of(key: Key, one: Tagged, known: TrainingNames) -> int:
     start, end, label = key
     labels = known.labels.get(one.sentence.tokens[start:end])
     if labels is None:
@@ -343,7 +343,7 @@ def _part_of(key: Key, one: Tagged, known: Known) -> int:
     return 0 if label in labels else 1
 
 
-def by_sentence(tagged: Sequence[Tagged], rows: Numbers, known: Known) -> list[Part]:
+def by_sentence(tagged: Sequence[Tagged], rows: Numbers, known: TrainingNames) -> list[Part]:
     """Split sentences by whether a training sentence has the same tokens."""
     leaked = np.array([one.sentence.tokens in known.sentences for one in tagged], np.bool_)
     long = np.array([len(one.sentence.tokens) >= MANY_WORDS for one in tagged], np.bool_)

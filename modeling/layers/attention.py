@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from modeling.data.batch import Known, Layout, Rows, SubwordEntities, Words
+from modeling.data.batch import EntityVectors, Layout, Rows, SubwordEntities, Words
 from modeling.layers import fused
 from modeling.layers.attention_blocks import attention, relative_attention, window_attention
 from modeling.layers.transformer import drop
@@ -373,9 +373,9 @@ class EntityTable(nn.Module):
         super().__init__()
         self.entities = nn.Embedding(n_entities, entity_width)
 
-    def forward(self, of_subwords: SubwordEntities) -> Known:
+    def forward(self, of_subwords: SubwordEntities) -> EntityVectors:
         """Look up the vectors of the entities that subwords know: ids (C,) -> (C, F)."""
-        return Known(of_subwords.rows, self.entities(of_subwords.entities))
+        return EntityVectors(of_subwords.rows, self.entities(of_subwords.entities))
 
 
 class CharEntityAttention(_MultiHead):
@@ -413,7 +413,7 @@ class CharEntityAttention(_MultiHead):
         query, key, value = (to_heads(part, layout, self.n_heads) for part in (query, key, value))
         return self.attend(query, key, value, layout=layout)
 
-    def _mixed(self, projected: Tensor, project: nn.Linear, known: Known) -> Tensor:
+    def _mixed(self, projected: Tensor, project: nn.Linear, known: EntityVectors) -> Tensor:
         """Mix entity vectors, projected by ``project``, into the rows (T, D) that know an entity.
 
         Such a row becomes (1 − λ) row + λ entity; the other rows stay the same.

@@ -56,7 +56,7 @@ _NO_LETTER: Final = (0.0,) * 3 * len(_ROLES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class KnownEntity:
     """An entity of a register or a vocabulary."""
 
     entity: str
@@ -70,7 +70,7 @@ class Known:
     description: str | None = None
 
     def as_json(self) -> dict[str, object]:
-        """Return the arguments that make an equal ``Known``."""
+        """Return the arguments that make an equal ``KnownEntity``."""
         return asdict(self)
 
 
@@ -115,7 +115,7 @@ class Knowledge:
     """The known entities, from training documents, a register and an entity vocabulary."""
 
     records: Sequence[Record]
-    register: Mapping[str, Known] = field(default_factory=dict)
+    register: Mapping[str, KnownEntity] = field(default_factory=dict)
     vocabulary: EntityLookup | None = None
     counts: Counts = field(init=False)
     forms: Forms = field(init=False)

@@ -20,7 +20,7 @@ from corpora.system.arguments import Summary
 from corpora.system.parsing import read_json
 from corpora.system.writing import output_folder
 from modeling.huggingface.hub import local_folder
-from modeling.link.candidates import Known
+from modeling.link.candidates import KnownEntity
 from modeling.link.contexts import Reader
 from modeling.link.datasets import link_dataset, link_sentences
 from modeling.link.evaluation import cross_validate, judge
@@ -148,7 +148,7 @@ def _left_out(records: Iterable[Record]) -> Iterator[str]:
 
 
 def _learning(
-    options: "TrainOptions | EvaluateOptions", register: Mapping[str, Known]
+    options: "TrainOptions | EvaluateOptions", register: Mapping[str, KnownEntity]
 ) -> dict[str, Any]:  # Any: arguments of ``Training``, of many types
     """Return the settings of a ``Training``.
 
@@ -169,7 +169,7 @@ def _learning(
     return learning
 
 
-def describe_entry(known: Known) -> Window:
+def describe_entry(known: KnownEntity) -> Window:
     """Make the text of a register entry for an encoder: name, other forms, class, description."""
     name, *others = known.forms or (known.entity.partition(":")[2],)
     facts = [*others, *([known.kind] if known.kind else []), known.description]
@@ -288,7 +288,7 @@ def _read(folders: Sequence[Path], *, with_text: bool = False, option: str = "")
 
 def read_register(
     patterns: Sequence[str], records: Iterable[Record], *, space: str | None = None
-) -> dict[str, Known]:
+) -> dict[str, KnownEntity]:
     """Read registers; their ids get the space of the documents' entities, or the one that is given.
 
     Raises ``UsageError`` if no space is given, and no document has an entity.
@@ -302,9 +302,9 @@ def read_register(
         if not spaces:
             raise UsageError("--register: say with --space what its ids begin with.")
         space = min(spaces, key=lambda name: (-spaces[name], name))
-    found: dict[str, Known] = {}
+    found: dict[str, KnownEntity] = {}
     for entry in open_registers(patterns).entries.values():
-        found[f"{space}:{entry.id}"] = Known(
+        found[f"{space}:{entry.id}"] = KnownEntity(
             entity=f"{space}:{entry.id}",
             forms=tuple(entry.texts()),
             kind=entry.kind,

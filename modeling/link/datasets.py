@@ -51,7 +51,7 @@ def _linked(
     if ranked is None:
         counters["names.of_other_classes"] += 1
         return mention
-    if not linker.links(ranked):
+    if not linker.is_sure(ranked):
         counters["names.without_candidates" if not ranked.entities else "names.not_sure"] += 1
         return mention
     counters["links"] += 1

@@ -17,7 +17,7 @@ from corpora.errors import UsageError
 from corpora.hashing.sampling import ratio
 from corpora.reports import counted
 from modeling.bootstrap import Interval, Units, percentiles, ratios, resample
-from modeling.link.candidates import Known
+from modeling.link.candidates import KnownEntity
 from modeling.link.choice import Linear
 from modeling.link.contexts import Reader
 from modeling.link.linker import (
@@ -68,7 +68,7 @@ class Outcome:
 
 def cross_validate(
     records: Sequence[Record],
-    register: Mapping[str, Known],
+    register: Mapping[str, KnownEntity],
     *,
     vocabulary: EntityLookup | None = None,
     folds: int = 5,
@@ -147,7 +147,7 @@ def _outcome(record: Record, case: Case, ranked: Ranked, *, linker: Linker) -> O
         prior=ranked.by_prior,
         chosen=ranked.entities[0] if ranked.entities else None,
         probability=ranked.probability,
-        is_written=linker.links(ranked),
+        is_written=linker.is_sure(ranked),
         rank=ranked.by_name.index(case.entity) + 1 if is_there and case.entity else None,
         n_senses=len(senses),
         is_known=case.entity is not None and linker.knowledge.holds(case.entity, without=without),

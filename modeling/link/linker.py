@@ -29,7 +29,7 @@ from modeling.link.candidates import (
     Candidates,
     Features,
     Knowledge,
-    Known,
+    KnownEntity,
 )
 from modeling.link.choice import (
     Linear,
@@ -126,7 +126,7 @@ class Linker:
     """The model of the choice without the encoder and the other names of the document; None if
     there is no encoder."""
 
-    def links(self, ranked: Ranked) -> bool:
+    def is_sure(self, ranked: Ranked) -> bool:
         """Tell whether the first candidate becomes a link; if not, the answer is NIL (abstaining).
 
         It does if the probability that it is right reaches the threshold.
@@ -275,8 +275,8 @@ def files_of(folder: Path) -> dict[str, Path]:
     return {name: folder / name for name in (*_FILES, *there)}
 
 
-def _known(row: dict[str, Any]) -> Known:  # Any: JSON that is ours
-    return Known(**{**row, "forms": tuple(row["forms"])})
+def _known(row: dict[str, Any]) -> KnownEntity:  # Any: JSON that is ours
+    return KnownEntity(**{**row, "forms": tuple(row["forms"])})
 
 
 def _read_lines(path: Path, make: Callable[[Any], _T]) -> list[_T]:  # Any: JSON that is ours
@@ -322,7 +322,7 @@ class Training:
     """The data and settings that a linker is trained from."""
 
     records: Sequence[Record]
-    register: Mapping[str, Known]
+    register: Mapping[str, KnownEntity]
     vocabulary: EntityLookup | None = None
     max_wrong: float = MAX_WRONG
     nil: bool = False

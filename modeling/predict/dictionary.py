@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from corpora.document import Document, Mention, reading_order
-from corpora.registers.agreement import Joined, join
 from corpora.registers.dictionary import MIN_PRECISION, Dictionary
+from corpora.registers.joining import Joined, join
 from corpora.registers.references import Habits, Referrer, parse_style
 from corpora.registers.register import read_registers
 from corpora.runs.plan import find_inputs

@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape, quoteattr
 from corpora.document import Document, Mention
 from corpora.errors import CorpusError, UsageError
 from corpora.ner.exchange import Annotated, files_of, read_annotated
-from corpora.registers.agreement import Joined
+from corpora.registers.joining import Joined
 from corpora.reports import counted
 from corpora.system.arguments import Summary
 from corpora.system.files import sha256_of

@@ -7,8 +7,8 @@ import pytest
 
 from corpora.document import Document, Mention
 from corpora.errors import UsageError
-from corpora.registers.agreement import join
 from corpora.registers.dictionary import Dictionary, labels_of
+from corpora.registers.joining import join
 from corpora.registers.references import Referrer, parse_style
 from corpora.registers.register import read_registers
 from corpora.registers.tagged_names import TaggedNames

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modeling.evaluate.evaluation import Known, by_length, by_mention, by_sentence
+from modeling.evaluate.evaluation import TrainingNames, by_length, by_mention, by_sentence
 from modeling.taggers.counts import CORRECT, GOLD, count_strict
 from tests.modeling.evaluate.samples import LABELS, make_tagged, random_run, tagged_sentences
 from tests.ner_files import examine, read_conll
@@ -18,7 +18,7 @@ def sentences(tagged):
 
 @given(tagged_sentences(), tagged_sentences())
 def test_mentions_seen_with_their_label_with_another_and_unseen_are_all(tagged, train):
-    both, form_only, new, form, not_both = by_mention(tagged, Known.of(sentences(train)))
+    both, form_only, new, form, not_both = by_mention(tagged, TrainingNames.of(sentences(train)))
 
     assert np.array_equal(both.rows + form_only.rows + new.rows, count_strict(tagged).micro())
     assert np.array_equal(form.rows + new.rows, count_strict(tagged).micro())
@@ -27,12 +27,12 @@ def test_mentions_seen_with_their_label_with_another_and_unseen_are_all(tagged, 
 
 @given(tagged_sentences(), tagged_sentences())
 def test_what_is_right_is_right_in_its_part(tagged, train):
-    parts = by_mention(tagged, Known.of(sentences(train)))
+    parts = by_mention(tagged, TrainingNames.of(sentences(train)))
     perfect = [
         make_tagged(o.sentence.tags, o.sentence.tags, tokens=o.sentence.tokens) for o in tagged
     ]
 
-    of_perfect = by_mention(perfect, Known.of(sentences(train)))
+    of_perfect = by_mention(perfect, TrainingNames.of(sentences(train)))
 
     for part, whole in zip(parts, of_perfect, strict=True):
         assert (part.rows[:, CORRECT] <= part.rows[:, GOLD]).all()
@@ -44,7 +44,7 @@ def test_what_is_right_is_right_in_its_part(tagged, train):
 def test_what_is_seen_is_what_the_card_of_the_data_set_says(seed):
     rng = random.Random(seed)
     test, train = random_run(rng, 40, tokens="xyz"), random_run(rng, 40, tokens="xyz")
-    known = Known.of(sentences(train))
+    known = TrainingNames.of(sentences(train))
 
     mentions, parts = by_mention(test, known), by_sentence(test, count_strict(test).micro(), known)
 
@@ -62,7 +62,7 @@ def test_what_is_seen_is_what_the_card_of_the_data_set_says(seed):
 def test_sentences_in_train_and_the_rest_are_all(tagged, train):
     rows = count_strict(tagged, LABELS).micro()
 
-    rest, leaked, long = by_sentence(tagged, rows, Known.of(sentences(train)))
+    rest, leaked, long = by_sentence(tagged, rows, TrainingNames.of(sentences(train)))
 
     assert np.array_equal(rest.rows + leaked.rows, rows)
     assert rest.sentences + leaked.sentences == len(tagged)
@@ -103,7 +103,7 @@ def test_parts_by_length_say_their_lengths():
 
 def test_sentences_of_six_words_in_train_are_more_than_chance():
     tagged = [make_tagged(["O"] * n, ["O"] * n) for n in (5, 6, 7, 8)]
-    known = Known.of(sentences(tagged)[:3])
+    known = TrainingNames.of(sentences(tagged)[:3])
 
     rest, leaked, long = by_sentence(tagged, count_strict(tagged).micro(), known)
 
@@ -120,7 +120,7 @@ def test_the_leaks_of_arendt_are_those_that_are_known(realdata):
     )
     tagged = [make_tagged(one.tags, one.tags, tokens=one.tokens) for one in test]
 
-    known = Known.of(train)
+    known = TrainingNames.of(train)
 
     parts = by_sentence(tagged, count_strict(tagged).micro(), known)
     same_tags = {(one.tokens, one.tags) for one in train}

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from modeling.data.batch import Known, SubwordEntities
+from modeling.data.batch import EntityVectors, SubwordEntities
 from modeling.layers.attention import CharEntityAttention, EntityTable, SelfAttention
 
 F = 5
@@ -30,7 +30,7 @@ def some_known(rows, *, seed=0):
     n = len(rows.subwords.index)
     chosen = torch.randperm(n, generator=generator)[: n // 2].sort().values
     vectors = torch.randn(len(chosen), F, generator=generator, dtype=torch.float64)
-    return Known(chosen, vectors.requires_grad_())
+    return EntityVectors(chosen, vectors.requires_grad_())
 
 
 def one_head_that_shows_its_weights(n):
@@ -95,7 +95,9 @@ def test_without_an_entity_it_is_plain_attention_to_the_bit(oracle, layer, rows,
     plain = SelfAttention(width=oracle.width, n_heads=oracle.n_heads).double()
     plain.load_state_dict({n: w for n, w in layer.state_dict().items() if "entity" not in n})
     x = oracle.make_input(rows)
-    nothing = Known(torch.zeros(0, dtype=torch.int64), torch.zeros(0, F, dtype=torch.float64))
+    nothing = EntityVectors(
+        torch.zeros(0, dtype=torch.int64), torch.zeros(0, F, dtype=torch.float64)
+    )
 
     mixed = layer(x, rows if n_known is None else replace(rows, known=nothing))
 
@@ -107,7 +109,7 @@ def test_the_weight_of_an_entity_subword_is_the_geometric_mean_of_equation_4(ora
     layer = one_head_that_shows_its_weights(n)
     rows, x = oracle.make_rows([[1] * n]), torch.eye(n, dtype=torch.float64)
     vectors = torch.randn(len(with_entity), F, dtype=torch.float64)
-    known = Known(torch.tensor(with_entity), vectors)
+    known = EntityVectors(torch.tensor(with_entity), vectors)
 
     weights = layer(x, replace(rows, known=known))
     weights[:, with_entity] *= 2  # half of these values is the entity's, which is 0
@@ -121,7 +123,7 @@ def test_the_weight_of_an_entity_subword_is_the_geometric_mean_of_equation_4(ora
 
 def test_with_scale_1_only_the_entity_is_seen_of_a_subword_that_knows_one(oracle, rows):
     layer = CharEntityAttention(width=12, n_heads=3, entity_width=F, scale=1.0).double()
-    x, known = oracle.make_input(rows), Known(torch.tensor([3]), torch.ones(1, F).double())
+    x, known = oracle.make_input(rows), EntityVectors(torch.tensor([3]), torch.ones(1, F).double())
     other = x.detach().clone()
     other[3] += 1
 

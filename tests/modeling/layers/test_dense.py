@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from modeling.data.batch import Known
+from modeling.data.batch import EntityVectors
 from modeling.inspect.attention import padded
 from modeling.layers.attention import (
     CharEntityAttention,
@@ -93,7 +93,7 @@ def test_subwords_that_know_entities_are_what_the_layer_does(oracle):
     torch.manual_seed(1)
     layer = CharEntityAttention(width=oracle.width, n_heads=oracle.n_heads, entity_width=5).double()
     plain = oracle.make_rows(oracle.random_words(LENGTHS))
-    known = Known(torch.tensor([0, 4, 9, 28]), torch.randn(4, 5, dtype=torch.float64))
+    known = EntityVectors(torch.tensor([0, 4, 9, 28]), torch.randn(4, 5, dtype=torch.float64))
     rows, x = replace(plain, known=known), oracle.make_input(plain).detach()
 
     dense = attend_densely(layer, rows.subwords.pad(x), padded(rows))

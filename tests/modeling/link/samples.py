@@ -1,13 +1,13 @@
 """Letters about four people: two are called Marc, and the letter shows which one is meant."""
 
 from corpora.document import Document, Mention
-from modeling.link.candidates import Known
+from modeling.link.candidates import KnownEntity
 from modeling.link.records import Record, record_of
 
 FRANZ, MARIA, PAUL, ANNA = "s:franz", "s:maria", "s:P.3", "s:P.4"
 REGISTER = {
-    PAUL: Known(entity=PAUL, forms=("Klee, Paul", "Klee", "Paul Klee"), kind="person"),
-    ANNA: Known(entity=ANNA, forms=("Großmann, Anna",), kind="person", born=1905, dead=1950),
+    PAUL: KnownEntity(entity=PAUL, forms=("Klee, Paul", "Klee", "Paul Klee"), kind="person"),
+    ANNA: KnownEntity(entity=ANNA, forms=("Großmann, Anna",), kind="person", born=1905, dead=1950),
 }
 
 

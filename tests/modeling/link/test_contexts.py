@@ -12,7 +12,7 @@ from corpora.datasets.shards import open_dataset
 from corpora.errors import CorpusError
 from modeling.config import EncoderConfig
 from modeling.link.__main__ import main
-from modeling.link.candidates import FEATURES, N_PLAIN, READ, Known
+from modeling.link.candidates import FEATURES, N_PLAIN, READ, KnownEntity
 from modeling.link.choice import softmax
 from modeling.link.commands import describe_entry
 from modeling.link.contexts import Reader
@@ -258,7 +258,9 @@ def test_texts_are_cut_to_the_windows_of_a_tagger(tagger_run, tmp_path):
 
 
 def test_an_entry_is_described_by_its_forms_its_kind_and_what_the_register_says():
-    known = Known(entity="s:P.3", forms=("Klee, Paul", "Klee"), kind="person", description="Maler")
+    known = KnownEntity(
+        entity="s:P.3", forms=("Klee, Paul", "Klee"), kind="person", description="Maler"
+    )
 
     assert describe_entry(known) == Window("", "Klee, Paul", ": Klee; person; Maler")
 
