@@ -20,6 +20,7 @@ from urllib.parse import unquote
 
 from lxml import html
 
+from benchmarks.inputs import existing
 from corpora.wikipedia.html.text import extract
 from corpora.wikipedia.templates import load_templates
 from corpora.wikipedia.titles import Wiki, wiki_of
@@ -127,7 +128,7 @@ def given(source: str, wiki: Wiki, title: str) -> Shown:
 def main() -> None:
     """Read all tests, and print what is equal."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
-    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("files", nargs="+", type=existing)
     parser.add_argument("--show", type=int, default=0, metavar="N", help="differing pages")
     arguments = parser.parse_args()
     counts: Counter[str] = Counter()

@@ -151,8 +151,8 @@ def test_texts_that_are_no_paths_and_links_that_lead_nowhere_stop_nothing(tmp_pa
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / ".#a.xml").symlink_to("somebody@host.17")  # as Emacs marks open files
     (tmp_path / "onoma.toml").write_text(
-        '[[step]]\nonoma = "card"\npath = "in"\ncreator = ""\ntitle = "**bold** text"\n'
-        f'about = "{"long " * 60}"\n'
+        '[[step]]\nonoma = "card"\npath = "in"\nlicense = ""\n'
+        f'facts = ["title=**bold** text", "about={"long " * 60}"]\n'
     )
     [step] = read_steps(tmp_path / "onoma.toml")
     before = state_of(step, tmp_path)

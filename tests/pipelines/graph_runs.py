@@ -78,16 +78,16 @@ class _FlatMap(_Step):
     def do(self, values):
         sides = [side() for side in self.sides]
         for value in values:
-            yield from self.made(value, *sides)
+            yield from self.apply(value, *sides)
 
-    def run_here(self, value, *sides):
+    def apply(self, value, *sides):
         return self.fn(value, *sides)
 
 
 class _Map(_FlatMap):
     """In the place of a ``Map``."""
 
-    def run_here(self, value, *sides):
+    def apply(self, value, *sides):
         return [self.fn(value, *sides)]
 
 

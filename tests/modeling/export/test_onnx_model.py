@@ -143,7 +143,7 @@ def test_a_damaged_onnx_model_is_an_error_when_it_is_read_or_run(
 ):
     onnx = pytest.importorskip("onnx")
     out = tmp_path / "out"
-    shutil.copytree(exported("plain")[1], out)
+    shutil.copytree(exported[1], out)
     model = onnx.load(out / "model.onnx")
     if damage == "cut":
         (out / "model.onnx").write_bytes((out / "model.onnx").read_bytes()[:-9])
