@@ -56,11 +56,10 @@ class Stepped:
         With one part there are no steps.
         """
         ranks = np.linspace(0, 1, n_parts + 1)[1:-1]
-        borders = np.quantile(places.features, ranks, axis=0).T if len(places) else ()
-        lowest = places.features.min(axis=0, initial=np.inf)
+        columns = places.features.T if len(places) else np.zeros((len(places.names), 1))
         cuts = tuple(
-            tuple(np.unique(values[values > low]).tolist() or [])
-            for values, low in zip(borders, lowest, strict=True)
+            tuple(float(value) for value in np.unique(np.quantile(column, ranks)) if value > low)
+            for column, low in zip(columns, columns.min(axis=1), strict=True)
         )
         names = [
             f"{name} from {cut:g}"
@@ -75,18 +74,6 @@ class Stepped:
     def log_odds(self, features: Floats) -> Floats:
         """Compute the log-odds of places, shape (N,), from their features, shape (N, F)."""
         return self.model.log_odds(_described(features, self.cuts))
-
-    def changes(self) -> dict[str, float]:
-        """Compute how each feature moves the log-odds from its lowest to its highest step."""
-        weights = np.split(
-            np.array(self.model.weights[len(self.cuts) :]),
-            np.cumsum([len(of) for of in self.cuts])[:-1],
-        )
-        slopes = zip(self.model.names, self.model.weights, self.cuts, weights, strict=False)
-        return {
-            name: weight * (of[-1] - of[0] if of else 1.0) + float(steps.sum())
-            for name, weight, of, steps in slopes
-        }
 
 
 def _described(features: Floats, cuts: Sequence[Sequence[float]]) -> Floats:

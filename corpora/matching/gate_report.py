@@ -99,5 +99,6 @@ def _added(
 
 def _model(evidence: Evidence | None) -> Iterator[str]:
     if evidence is not None:
-        rows = [(name, f"{change:+.2f}") for name, change in evidence.model.changes().items()]
-        yield from markdown_table(("feature", "log-odds from low to high values"), rows)
+        model = evidence.model.model
+        rows = zip(model.names, model.weights, strict=True)
+        yield from markdown_table(("feature", "weight"), [(n, f"{w:+.3f}") for n, w in rows])

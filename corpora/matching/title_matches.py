@@ -23,7 +23,7 @@ _OPENING = 300  # the first characters of a page, which name its subject
 _BEFORE = re.compile(r"(?<!\w)(?:[^\W\d_]\w*|[^\W\d_]\.)[ \u00a0‐-]\Z")
 _STARTS = frozenset('\n.!?…:;"“„«»(–—•*')
 _QUOTE = re.compile(
-    r"[\"“„«‹「『《〈]([^\n\"“”„«»‹›「」『』《》〈〉.!?。！？]{1,60})[\"“”»›」』》〉]"
+    r"[\"“„«‹「『《〈](?=\S)([^\n\"“”„«»‹›「」『』《》〈〉.!?。！？]{1,60})(?<=\S)[\"“”»›」』》〉]"
 )
 _JOINTS = frozenset(" \u00a0‐-")
 _CLEAR = 3  # how many times as often as all others a title is linked that a form means

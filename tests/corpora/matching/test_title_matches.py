@@ -210,6 +210,7 @@ def test_nothing_is_found_in_a_longer_form_that_is_declined(text, kept):
     [
         ("He saw «The Moscow Metro» and the Metro.", ["Metro"]),
         ("In the house «Bank», a Bank.", ["Bank"]),
+        ('"What? Is it so?" and a Bank, or "none".', ["Bank"]),  # it stands between quotations
         ('The song "Linked". Then "Linked" again.', ["Linked", "Linked"]),
         ("A theatre-museum and theatre-goers, the theatre-s", ["theatre"]),
     ],
