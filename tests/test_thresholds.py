@@ -9,11 +9,21 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from corpora.datasets import shards
+from corpora.datasets import redirect_table as redirects
+from corpora.datasets import repeated_ids, shards
+from corpora.datasets.redirect_table import RedirectTable, build_table
+from corpora.datasets.repeated_ids import find_repeated
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, read_batches
-from corpora.hashing.tokens import Runs, hash_strings
+from corpora.entities.counts import BATCH_ROWS, batches_of, by_partition
+from corpora.entities.pages import OF_PAGES
+from corpora.examples import maker as examples
+from corpora.hashing.tokens import Runs, hash_strings, mix
 from corpora.lexicon import counting
+from corpora.matching import form_dictionary, form_table
+from corpora.matching import title_matches as matches
+from corpora.matching.form_dictionary import MEANINGS, choose_forms
+from corpora.matching.form_table import FormTable, SurfaceMatcher, build_form_table
 from corpora.ner import tally as ner_forms
 from corpora.ner.columns import SentenceColumns
 from corpora.segmentation import sentences
@@ -27,6 +37,60 @@ from modeling.data.examples import _smallest
 def strings(numbers, prefix=""):
     """Return many strings that differ; numpy makes them faster than a loop."""
     return pa.array(np.char.add(prefix, np.asarray(numbers).astype("U8")).tolist(), pa.string())
+
+
+@pytest.mark.parametrize("extra", [0, 1])
+def test_a_part_beyond_the_rows_of_a_batch_keeps_all_of_them(extra):
+    n = BATCH_ROWS + extra
+    rows = [strings(range(n)), strings(range(n)), np.zeros(n, np.int8)]
+    table = pa.table(rows, names=["entity", "page_id", "rank"])
+    for name in OF_PAGES:
+        column = SCHEMAS["entity_pages"].columns.field(name)
+        table = table.append_column(column, pa.nulls(n, column.type))
+
+    batches = list(by_partition(table, np.full(n, 3), schema="entity_pages"))
+
+    assert [len(batch) for batch in batches] == [BATCH_ROWS] + [1] * extra
+    assert pa.concat_arrays([b.column("entity") for b in batches]) == rows[0]
+    assert all(set(batch.column("part").unique().to_pylist()) == {3} for batch in batches)
+    table = pa.table([np.zeros(n, np.int32), np.ones(n, np.int64)], names=["number", "unlinked"])
+    assert sum(len(batch) for batch in batches_of(table, "form_occurrences")) == n
+
+
+def test_forms_beyond_what_is_indexed_at_once_are_found_beyond_a_window(tmp_path):
+    forms = strings(range(form_table._FORMS_AT_ONCE + 2), "x").to_pylist()
+    asked = [0, form_table._FORMS_AT_ONCE - 1, len(forms) - 2, len(forms) - 1]
+    line = "no form of these " * (form_table.WINDOW // 16)  # longer than a window
+    lines = [f"{line}{forms[number]}" for number in asked]
+    build_form_table(tmp_path, [forms])
+
+    starts, ends, numbers = FormTable(tmp_path).find("\n".join(lines), lang="en")
+
+    assert numbers.tolist() == asked
+    text = "\n".join(lines)
+    found = [text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+    assert found == [forms[number] for number in asked]
+
+
+def test_surface_forms_are_found_and_kept_free_beyond_a_window():
+    line = "nothing at all\n" * (form_table.WINDOW // 10)
+    text = f"{line}Ulm and Ulm\n{line}Jena"
+    [first, second, third] = (text.index("Ulm"), text.rindex("Ulm"), text.index("Jena"))
+
+    found = SurfaceMatcher(["Jena", "Ulm"], lang="en").find(text, [(second, second + 3)])
+
+    assert found == [(first, first + 3, 1), (third, third + 4, 0)]
+
+
+def test_titles_are_found_beyond_a_window():
+    nested = {" ".join(["aaa"] * n): f"Aaa {n}" for n in range(1, 41)}
+    line = " ".join(["aaa"] * (form_table.WINDOW // 4 + 1)) + "\n"
+
+    found = matches.match_titles([line, line], [nested, nested], [[], []])
+
+    whole, rest = divmod(len(line.split()), 40)
+    expected = ["Aaa 40"] * whole + [f"Aaa {rest}"] * (rest > 0)
+    assert [[title for _, _, title in page] for page in found] == [expected, expected]
 
 
 @pytest.mark.parametrize("n_symbols", [1 << 16, (1 << 16) + 1])
@@ -43,6 +107,23 @@ def test_symbols_beyond_two_bytes_are_dealt_out_to_ranges_beyond_two_bytes(n_sym
     edges = np.arange(1, n_symbols + 1)  # the last window is in the last range
     ranges = [number for number, _ in counting.by_range(windows, edges, n_symbols=n_symbols)]
     assert ranges == [last, n_symbols]
+
+
+def test_windows_beyond_a_chunk_of_a_stream_are_those_of_the_whole(monkeypatch):
+    rng = np.random.default_rng(1)
+    ids = rng.integers(2, 30, counting.CHUNK + 5).astype(np.uint32)
+    ids[counting.CHUNK - 1 : counting.CHUNK + 1] = 4  # frequent on both sides of the border
+    keys = np.arange(2, 20)
+    firsts = counting.Firsts(keys, np.ones(len(keys), np.int64), 30)
+
+    parts = list(counting.windows_of(ids, np.zeros(len(ids), np.int64), firsts, longest=3))
+    monkeypatch.setattr(counting, "CHUNK", len(ids))
+    [whole] = counting.windows_of(ids, np.zeros(len(ids), np.int64), firsts, longest=3)
+
+    assert len(parts) == 2
+    found = counting.joined(parts)
+    np.testing.assert_array_equal(found.firsts, whole.firsts)
+    np.testing.assert_array_equal(found.around, whole.around)
 
 
 @pytest.mark.parametrize("pending", [1, ner_forms._PENDING])
@@ -63,6 +144,50 @@ def test_names_beyond_those_that_wait_are_counted_once(pending, monkeypatch):
     table = forms.table()
     assert set(table.counts.tolist()) == {2}
     assert sorted(table.texts.to_pylist()) == sorted(tokens.to_pylist())
+
+
+def test_redirects_beyond_a_chunk_lead_on_into_the_next(tmp_path):
+    n = redirects.ROWS_PER_CHUNK + 2
+    targets = np.arange(1, n + 1)
+    targets[1:-2] = n  # the first and the last two go on, over the border; the others end at once
+    columns = [strings(range(n)), strings(targets)]
+
+    summary = build_table(tmp_path, [pa.record_batch(columns, names=["title", "target"])])
+
+    finals = RedirectTable(tmp_path).finals(pa.array(["0", "1", str(n - 2), str(n - 1), str(n)]))
+    assert finals.to_pylist() == [str(n)] * 4 + [None]
+    assert (summary.n_redirects, summary.n_chains) == (n, 2)
+
+
+def test_ids_beyond_those_that_are_hashed_at_once_are_found_again(tmp_path):
+    n = repeated_ids._ROWS + 1
+    schema, paths = SCHEMAS["subwords"], [tmp_path / f"{number}.arrow" for number in range(2)]
+    for path, first in zip(paths, (0, n - 1), strict=True):
+        ids = np.arange(first, first + n, dtype=np.int32)
+        columns = [pa.array(ids), strings(ids), pa.array(np.ones(n, np.int64))]
+        with ShardWriter(path, schema) as writer:
+            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema.columns))
+
+    assert find_repeated(paths, schema) == (n - 1, paths[1])
+
+
+def test_forms_beyond_the_names_that_are_taken_at_once_keep_their_entities():
+    n = form_dictionary._ROWS + 1
+    columns = [strings(range(n)), strings(range(n), "e:"), *[np.ones(n)] * 3]
+
+    chosen, _ = choose_forms(pa.table(columns, schema=MEANINGS), ignore_case=False, lang=None)
+
+    assert chosen.column("form").combine_chunks() == columns[0]
+    assert chosen.column("entity").combine_chunks() == columns[1]
+
+
+def test_documents_beyond_the_text_of_a_batch_are_made_into_examples_apart():
+    half = "x" * (examples.BATCH_BYTES // 2)
+    batch = pa.record_batch([[half, half, "y", half * 3, "z"]], names=["text"])
+
+    parts = [[len(text.as_py()) for text in b.column("text")] for b in examples.in_chunks(batch)]
+
+    assert parts == [[len(half)] * 2, [1], [3 * len(half)], [1]]
 
 
 @pytest.mark.parametrize(("n_rows", "n_characters"), [(shards.ROWS_PER_BATCH, 1), (2, 1 << 20)])
@@ -144,3 +269,13 @@ def test_sentences_end_as_before_when_the_words_remembered_are_forgotten():
 def test_numbers_of_examples_beyond_31_bits_take_eight_bytes():
     assert [_smallest(n) for n in ((1 << 31) - 1, 1 << 31)] == [np.int32, np.int64]
     assert np.iinfo(_smallest((1 << 31) - 1)).max >= (1 << 31) - 2
+
+
+def test_hashes_beyond_those_that_are_held_are_compared_on_disk():
+    n = repeated_ids.HELD + 2
+    hashes = mix(np.arange(n, dtype=np.uint64))
+    hashes[-1] = hashes[0]  # held, and put aside before
+
+    found = repeated_ids.equal_among([hashes[: n - 1], hashes[n - 1 :]])
+
+    assert found.tolist() == [hashes[0]]
