@@ -91,24 +91,27 @@ def test_a_head_of_spans_of_words_is_the_sum_of_two(make_tagger, sentence):
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory):
     """Export a tagger that reads words, too; returns the folders of both."""
+    return export(tmp_path_factory.mktemp("exported"), "whole-word relative")
+
+
+def export(folder, attention):
     pytest.importorskip("onnxscript")
     pytest.importorskip("onnxruntime")
-
-    folder = tmp_path_factory.mktemp("exported")
-    encoder = ATTENTIONS["whole-word relative"] | {"n_layers": 1}
+    encoder = ATTENTIONS[attention] | {"n_layers": 1}
     run = save_tagger(folder / "run", encoder=encoder, head={"kind": "crf"})
     assert main([str(run), "--output", str(folder / "out"), "--to", "onnx"]) == 0
     return run, folder / "out"
 
 
-def test_onnxruntime_finds_the_same_scores(exported, tmp_path, sentence):
+@pytest.mark.parametrize("attention", ["plain", "whole-word relative"])
+def test_onnxruntime_finds_the_same_scores(exported, tmp_path, sentence, attention):
     onnxruntime = pytest.importorskip("onnxruntime")
-    run, made = exported
-    shutil.copytree(made, tmp_path / "out")
+    run, made = export(tmp_path, "plain") if attention == "plain" else exported
+    shutil.copytree(made, tmp_path / "copy" / "out")
 
     tagger = Tagger.load(run)
     batch = batch_of(tagger, [sentence])
-    session = onnxruntime.InferenceSession(str(tmp_path / "out" / "model.onnx"))
+    session = onnxruntime.InferenceSession(str(tmp_path / "copy" / "out" / "model.onnx"))
     fed = {"input_ids": batch.subwords[None].numpy()}
     fed["attention_mask"] = (batch.subwords[None] >= 0).long().numpy()
     if batch.inputs.rows.words is not None:
@@ -118,12 +121,12 @@ def test_onnxruntime_finds_the_same_scores(exported, tmp_path, sentence):
     expected = tagger.model.head(tagger.model._states(batch)).detach()
     found = torch.from_numpy(scores)[batch.word_subwords[batch.word_offsets]]
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=0)
-    settings = json.loads((tmp_path / "out" / "onnx.json").read_text(encoding="utf-8"))
+    settings = json.loads((tmp_path / "copy" / "out" / "onnx.json").read_text(encoding="utf-8"))
     assert settings["scores"] == list(tagger.model.tagset.tags)
     assert settings["transitions"] == tagger.model.head.transitions()[0].tolist()
-    made = run_card(tmp_path / "out")
+    made = run_card(tmp_path / "copy" / "out")
     torch.testing.assert_close(made["scores"], scores[None])
-    check_that_it_is_a_tagger(run, tmp_path / "out", sentence)
+    check_that_it_is_a_tagger(run, tmp_path / "copy" / "out", sentence)
 
 
 def check_that_it_is_a_tagger(run, out, sentence):
