@@ -483,6 +483,14 @@ class _Terminal(io.TextIOWrapper):
         return len(text)
 
 
+def overwrite(stream: TextIO, text: str, *, end: str = "") -> None:
+    """Write a text in place of the last line of a terminal."""
+    write = super(_Terminal, stream).write if isinstance(stream, _Terminal) else stream.write
+    write("\r")
+    stream.write(text)
+    write(f"\033[K{end}")
+
+
 def _shown_control(found: re.Match[str]) -> str:
     code = ord(found[0][-1])
     if len(found[0]) > 1:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, TextIO
 
+from corpora.system.arguments import overwrite
 from corpora.system.files import open_own
 from corpora.system.parsing import parse_json
 from corpora.system.writing import write_text
@@ -138,19 +139,22 @@ class Display:
         """Show a line of the metrics; in a terminal, lines of training replace each other."""
         text = self._text(line)
         if self._is_terminal and line["kind"] == "train":
-            columns = shutil.get_terminal_size().columns
-            self._write(f"\r{text[: columns - 1]}\033[K")
+            self._write(text[: shutil.get_terminal_size().columns - 1], end="")
         else:
             self.say(text)
 
     def say(self, text: str) -> None:
         """Show a sentence."""
-        self._write(f"\r{text}\033[K\n" if self._is_terminal else f"{text}\n")
+        self._write(text, end="\n")
 
-    def _write(self, text: str) -> None:
-        if not self.is_silent:
-            self.stream.write(text)
-            self.stream.flush()
+    def _write(self, text: str, *, end: str) -> None:
+        if self.is_silent:
+            return
+        if self._is_terminal:
+            overwrite(self.stream, text, end=end)
+        else:
+            self.stream.write(text + end)
+        self.stream.flush()
 
     def _text(self, line: Line) -> str:
         parts = [f"step {line['step']:,}/{self.max_steps:,}"]

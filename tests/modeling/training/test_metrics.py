@@ -1,10 +1,13 @@
 import io
 import json
 import math
+import os
+import tty
 
 import pytest
 import torch
 
+from corpora.system import arguments
 from modeling.training.metrics import _PEAKS, Clock, Window, peak_flops
 from modeling.training.run_folder import RunFolder
 from modeling.training.run_log import Display, MetricsFile, Recorder, read_metrics
@@ -144,22 +147,23 @@ def test_plain_lines_where_there_is_no_terminal():
     assert stream.getvalue() == expected
 
 
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
 def test_in_a_terminal_lines_of_training_replace_each_other():
-    stream = Terminal()
-    display = Display(stream, max_steps=1000)
+    reader, terminal = os.openpty()
+    tty.setraw(terminal)
+    like = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", line_buffering=True)
+    display = Display(arguments._to_output(terminal, like=like), max_steps=1000)
 
     for step in (10, 20):
         display.show({"kind": "train", "step": step, "loss": {"subwords": 2.0}, "lr": 1e-3})
     display.show(LINE)
+    display.say("shown\x1b[2J")
 
-    seen = [text.removesuffix("\033[K") for text in stream.getvalue().split("\r")]
+    with os.fdopen(reader, encoding="utf-8", newline="\n") as shown:
+        lines = shown.readline() + shown.readline()
+    seen = [text.removesuffix("\033[K") for text in lines.split("\r")]
     assert seen[1:3] == [f"step {n}/1,000 · subwords 2.000 · lr 1.00e-03" for n in (10, 20)]
     assert seen[3].endswith("subwords top-1 25.0%\033[K\n")
+    assert seen[4] == "shown␛[2J\033[K\n"
 
 
 def test_tensorboard_has_the_numbers_where_it_is_installed(tmp_path):
