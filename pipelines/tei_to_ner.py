@@ -36,6 +36,7 @@ from corpora.runs.plan import (
     make_units,
     named,
 )
+from corpora.system.cells import guarded
 from corpora.system.expat_version import warn_of_old_expat
 from corpora.tei.abbreviations import as_tables, last_words, learn_abbreviations
 from corpora.tei.card import languages_of, passed_over, plain_counters, sections_of, warnings_of
@@ -287,7 +288,8 @@ def write_side_files(build: "Build", settings: Settings) -> None:
             write(sentences, build.side / f"{split}{suffix}")
     chosen = {name: s for unit in build.plan.units for name, s in unit.settings.items()}
     if chosen:
-        write_text(build.side / "splits.tsv", (f"{name}\t{chosen[name]}\n" for name in chosen))
+        lines = (f"{guarded(name)}\t{split}\n" for name, split in chosen.items())
+        write_text(build.side / "splits.tsv", lines)
     _write_card(
         build,
         settings,

@@ -12,6 +12,7 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_shards
 from corpora.entities.pages import OF_PAGES
 from corpora.entities.vocabulary import MASK2, SPECIAL, language_of, split_entities
+from corpora.system.cells import one_line
 
 _COLUMNS = ("id", "entity", "title", "count", "retired", "names", *OF_PAGES)
 
@@ -145,4 +146,4 @@ def id_lines(rows: Iterable[Row], _: Names) -> Iterator[str]:
         ids = " ".join(f"{scheme}:{id}" for scheme, id in row.ids.items())
         if ids or row.type or row.description:
             cells = (str(row.id), row.entity, row.type or "", ids, row.description or "")
-            yield "\t".join(" ".join(cell.split()) for cell in cells) + "\n"
+            yield "\t".join(map(one_line, cells)) + "\n"

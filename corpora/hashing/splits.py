@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from corpora.errors import UsageError
 from corpora.hashing.sampling import choose
 from corpora.reports import counted
+from corpora.system.cells import unguarded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,7 +41,8 @@ def read_split_file(path: Path, names: Sequence[str]) -> Mapping[str, str]:
     for number, line in enumerate(lines, 1):
         if not line.strip() or (line.startswith("#") and "\t" not in line):
             continue
-        name, _, split = line.rpartition("\t")
+        cell, _, split = line.rpartition("\t")
+        name = unguarded(cell)
         if split.strip() not in SPLITS:
             raise UsageError(
                 f"{path}:{number}: expected 'document TAB split' with one of {', '.join(SPLITS)}."

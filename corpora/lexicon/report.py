@@ -13,6 +13,7 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_shards
 from corpora.lexicon.words import is_word
 from corpora.reports.pages import render
+from corpora.system.cells import one_line
 
 WORDS = 100
 """The number of words of a lexicon that are shown with their contexts."""
@@ -45,7 +46,7 @@ def _shown(column: pa.Array) -> list[str]:
     values = column.to_pylist()
     if pa.types.is_floating(column.type):
         return [f"{value:.4f}" for value in values]
-    return [" ".join(str("" if value is None else value).split()) for value in values]
+    return [one_line("" if value is None else value) for value in values]
 
 
 @dataclass(slots=True)

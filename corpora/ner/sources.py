@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from corpora.ner.card import table
 from corpora.ner.layout import Layout
+from corpora.system.cells import one_line
 
 PREFIX = "source/"
 COUNTED = (
@@ -64,12 +65,13 @@ def to_tsv(sources: Iterable[Source]) -> Iterator[str]:
     """Yield a line for each file, and one for each of its labels."""
     yield "\t".join((*HEAD, "label", "level")) + "\n"
     for source in sources:
-        yield "\t".join((*source.row, "", "")) + "\n"
+        yield "\t".join(map(one_line, (*source.row, "", ""))) + "\n"
         for level in ("entities", "inner entities"):
             given, repaired = source.labels(level), source.labels(f"{level} by repair")
             for label in given | repaired:
                 counts = (str(given.get(label, 0)), str(repaired.get(label, 0)))
-                yield "\t".join((*source.names, "", "", "", *counts, "", "", label, level)) + "\n"
+                cells = (*source.names, "", "", "", *counts, "", "", label, level)
+                yield "\t".join(map(one_line, cells)) + "\n"
 
 
 def with_sources(card: str, sources: Sequence[Source]) -> str:

@@ -5,7 +5,7 @@ An apostrophe before such a cell makes it text. What reads the table again takes
 
 import re
 
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_FORMULA = re.compile(r"'*[=+\-@\t\n\r＝＋－＠]")
 
 
 def guarded(cell: str) -> str:

@@ -392,5 +392,4 @@ def _skipped_lines(skipped: Sequence[tuple[str, Skipped]]) -> Iterator[str]:
 def _kept_lines(kept: Sequence[tuple[str, Kept]]) -> Iterator[str]:
     yield "file\tline\tmarkup\ttext\treason\n"
     for name, one in kept:
-        markup = " ".join(one.markup.split())
-        yield f"{name}\t{one.line}\t{markup}\t{one.text}\t{one.reason}\n"
+        yield "\t".join(map(one_line, (name, one.line, one.markup, one.text, one.reason))) + "\n"

@@ -16,6 +16,7 @@ from typing import Final
 from corpora.errors import CorpusError, UsageError
 from corpora.reports.pages import Block, Text, to_markdown
 from corpora.reports.pages import Table as PageTable
+from corpora.system.cells import one_line
 from corpora.system.parsing import parse_json
 from modeling.evaluate.records import EvaluationRecord, RunRecord
 from modeling.evaluate.report import VERSION
@@ -163,7 +164,8 @@ class ResultTable:
         for row, column, spread in self._each():
             deviation = "" if spread.deviation is None else repr(spread.deviation)
             n, values = len(spread.values), " ".join(map(repr, spread.values))
-            lines.append(f"{row}\t{column}\t{spread.mean!r}\t{deviation}\t{n}\t{values}\n")
+            names = f"{one_line(row)}\t{one_line(column)}"
+            lines.append(f"{names}\t{spread.mean!r}\t{deviation}\t{n}\t{values}\n")
         return "".join(lines)
 
 

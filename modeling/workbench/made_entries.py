@@ -10,6 +10,7 @@ from pathlib import Path
 
 from corpora.errors import CorpusError
 from corpora.registers.new_entries import NewEntry, NoPlaceError, with_entry
+from corpora.system.cells import one_line
 from corpora.system.parsing import parse_json
 
 SUFFIX = ".entries.jsonl"
@@ -70,5 +71,6 @@ class MadeEntries:
                 rest.append(entry)
         yield from contents.items()
         if rest:
-            rows = ["\t".join(asdict(rest[0])), *("\t".join(asdict(e).values()) for e in rest)]
-            yield "new-entries.tsv", "".join(f"{row}\n" for row in rows).encode()
+            rows = [asdict(rest[0]), *(asdict(entry).values() for entry in rest)]
+            lines = ("\t".join(map(one_line, row)) for row in rows)
+            yield "new-entries.tsv", "".join(f"{line}\n" for line in lines).encode()

@@ -229,9 +229,12 @@ class Store {
   }
 }
 
+const FORMULA = /^'*[=+\-@\t\n\r＝＋－＠]/; // a spreadsheet would run it
+
 function listCell(value) {
   const escapes = { "\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r" };
-  const cell = String(value).replace(/[\\\t\n\r]/g, (each) => escapes[each]);
+  const escaped = String(value).replace(/[\\\t\n\r]/g, (each) => escapes[each]);
+  const cell = FORMULA.test(escaped) ? `'${escaped}` : escaped;
   return cell.includes('"') ? `"${cell.replaceAll('"', '""')}"` : cell;
 }
 

@@ -94,9 +94,9 @@ def test_wrong_split_file_is_refused_with_the_line(tmp_path, lines, message):
 
 
 def test_split_file_is_read(tmp_path):
-    (tmp_path / "splits.tsv").write_text("# ours\na.xml\ttrain\n\nb.xml\tdev\n")
+    (tmp_path / "splits.tsv").write_text("# ours\n'=a.xml\ttrain\n\nb.xml\tdev\n")
 
-    assert read_split_file(tmp_path / "splits.tsv", ["a.xml", "b.xml"]) == {
-        "a.xml": "train",
+    assert read_split_file(tmp_path / "splits.tsv", ["=a.xml", "b.xml"]) == {
+        "=a.xml": "train",
         "b.xml": "dev",
     }

@@ -138,6 +138,18 @@ def test_the_page_alone_decides_keeps_and_exports_a_list_that_is_applied(desk, s
     assert undo(applied.written.data, name="01.xml") == original
 
 
+def test_what_a_spreadsheet_would_run_is_text_in_the_exported_list(tmp_path, browser):
+    editor = Editor(browser)
+    editor.page.goto(one_letter(tmp_path, "'=Ulm"))
+    editor.page.wait_for_selector("#letter article")
+
+    editor.press("i", "1")
+    exported(editor, tmp_path / "review.tsv")
+
+    assert "\t''=\tUlm" in (tmp_path / "review.tsv").read_text("utf-8-sig")
+    assert [line.before for line in read_candidates(tmp_path / "review.tsv")] == ["'="]
+
+
 def test_the_page_alone_finds_words_in_any_case(tmp_path, browser):
     from playwright.sync_api import expect
 
