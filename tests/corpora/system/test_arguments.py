@@ -27,6 +27,7 @@ from corpora.system.arguments import (
     fail,
     make_parser,
     message_of,
+    named_texts,
     option,
     parse,
     parse_subcommand,
@@ -333,6 +334,12 @@ def test_what_no_terminal_reads_is_as_it_is(tmp_path):
         arguments._to_output(file.fileno(), like=like).write("\x1b[2J\n")
 
     assert (tmp_path / "a").read_bytes() == b"\x1b[2J\n"
+
+
+@pytest.mark.parametrize("fact", ["licens=CC0", "licence"])
+def test_a_fact_without_a_known_name_is_refused_with_the_names(fact):
+    with pytest.raises(UsageError, match=f"--facts {fact}: expected NAME=TEXT, with licence"):
+        named_texts([fact], ["licence"])
 
 
 def test_option_that_would_have_no_effect_is_refused_if_it_was_given():
