@@ -2,9 +2,10 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 
 from corpora.errors import CorpusError
 from corpora.registers.entry import AuthorityId, Entry, Form, Kind
@@ -26,10 +27,6 @@ _SORTED_RATIO = 0.9
 """The least ratio of adjacent entries in alphabetical order in a register that is sorted."""
 _OF_ONE = {"xml:id", "id", "ref", "key", "source", "sameas", "corresp", "n", "cert", "resp"}
 """Attributes that belong to one entry or name."""
-
-
-class NoPlaceError(CorpusError):
-    """A register has no entry of this kind, beside which a new one could stand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,37 +76,56 @@ def next_id(ids: Iterable[str], *, otherwise: str) -> str:
     return f"{prefix}{max(map(int, numbers), default=0) + 1:0{width}}"
 
 
-def with_entry(data: bytes, entry: NewEntry, *, name: str) -> bytes:
-    """Insert an entry into a register's file; all other bytes stay.
+def with_entries(
+    data: bytes, entries: Sequence[NewEntry], *, name: str
+) -> tuple[bytes, list[NewEntry]]:
+    """Insert entries into a register's file; all other bytes stay.
 
-    In a register in alphabetical order it goes to its place there, else behind the last entry of
-    its kind. Raises ``NoPlaceError`` where there is none.
+    In a register in alphabetical order they go to their places there, else behind the last entry of
+    their kind. Returns the file, and the entries of whose kind it has none.
     """
+    if not entries:
+        return data, []
     source = Source(data, name=name)
     before = read_entries(source.root, data, name=name).entries
-    like = [other for other in before if other.kind == entry.kind and other.id in source.by_id]
-    if not like:
-        raise NoPlaceError(f"{name}: has no entry of the kind {entry.kind}.")
-    beside = _before(like, entry.name)
-    node = source.by_id[(beside or like[0]).id]
-    markup = _indent(source, node) + _markup(source, node, entry)
-    at = node.end if beside else node.start - len(_indent(source, node))
-    written = source.splice([Edit(at, at, markup)])
+    alike: dict[Kind, list[Entry]] = {}
+    for other in before:
+        if other.id in source.by_id:
+            alike.setdefault(other.kind, []).append(other)
+    fitting = [entry for entry in entries if entry.kind in alike]
+    edits = [_edit(source, entry, alike[entry.kind]) for entry in _in_order(fitting, alike)]
+    if not edits:
+        return data, [*entries]
+    written = source.splice(sorted(edits, key=itemgetter(0)))
     again = read_entries(Source(written, name=name).root, written, name=name).entries
-    new = {other.id for other in again} - {other.id for other in before}
-    if new != {entry.id} or len(again) != len(before) + 1:
-        raise CorpusError(f"{name}: the entry {entry.id} would not be read back.")
-    return written
+    ids = [entry.id for entry in again]
+    expected = [*(entry.id for entry in before), *(entry.id for entry in fitting)]
+    if sorted(ids) != sorted(expected):
+        raise CorpusError(f"{name}: the new entries would not be read back.")
+    return written, [entry for entry in entries if entry.kind not in alike]
 
 
-def _before(entries: Sequence[Entry], name: str) -> Entry | None:
-    """Find the entry behind which a new one belongs; None where it is the first."""
+def _edit(source: Source, entry: NewEntry, alike: Sequence[Entry]) -> Edit:
+    """Place an entry beside those of its kind."""
+    earlier = alike
+    if _is_sorted(alike):
+        earlier = [other for other in alike if other.name.casefold() <= entry.name.casefold()]
+    node = source.by_id[(earlier[-1] if earlier else alike[0]).id]
+    markup = _indent(source, node) + _markup(source, node, entry)
+    at = node.end if earlier else node.start - len(_indent(source, node))
+    return Edit(at, at, markup)
+
+
+def _in_order(entries: Sequence[NewEntry], alike: Mapping[Kind, Sequence[Entry]]) -> list[NewEntry]:
+    """Sort new entries of kinds that are in alphabetical order; the others stay as they came."""
+    sorted_kinds = {kind for kind, others in alike.items() if _is_sorted(others)}
+    return sorted(entries, key=lambda e: e.name.casefold() if e.kind in sorted_kinds else "")
+
+
+def _is_sorted(entries: Sequence[Entry]) -> bool:
     names = [entry.name.casefold() for entry in entries]
     n_ordered = sum(first <= second for first, second in pairwise(names))
-    if n_ordered < _SORTED_RATIO * (len(names) - 1):
-        return entries[-1]
-    earlier = [entry for entry in entries if entry.name.casefold() <= name.casefold()]
-    return earlier[-1] if earlier else None
+    return n_ordered >= _SORTED_RATIO * (len(names) - 1)
 
 
 def _indent(source: Source, node: Node) -> str:

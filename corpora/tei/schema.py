@@ -233,11 +233,13 @@ def _whole(tree: "_ElementTree") -> "_ElementTree":
 
 
 def expect(schema: Path, files: Iterable[Path]) -> None:
-    """Prepare a schema for all elements of some files, so that it is compiled once for them."""
+    """Compile a schema for all elements of some files, once; without files it is only read."""
     compiled = _schema(schema)
     for file in files:
-        found = set(_START_TAG.findall(file.read_bytes()))
-        compiled.expected |= {name.decode("ascii") for name in found}
+        names = {name.decode("ascii") for name in _START_TAG.findall(file.read_bytes())}
+        compiled.expected |= names
+    if compiled.expected > _WRITTEN:
+        compiled.for_elements(compiled.expected)
 
 
 class _Schema:

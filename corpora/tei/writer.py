@@ -102,7 +102,7 @@ class Correction:
 
 Corrections = Mapping[str, Sequence[Correction]]
 """Corrections by the id of the document."""
-_INVALID = "would not be valid"
+INVALID = "would not be valid"
 _NO_CORRECTIONS: Corrections = {}
 NOT_THERE = "the edition has no such name there"
 ACROSS = "one of its boundaries is inside another element"
@@ -353,7 +353,7 @@ class _Writer:
         """Omit the application and the change if the edition's schema has no place for them."""
         if self._can_be_validated and placed:
             tried = self._try([])
-            self.is_whole = isinstance(tried, TeiFile) or tried.reason != _INVALID
+            self.is_whole = isinstance(tried, TeiFile) or tried.reason != INVALID
 
     @cached_property
     def _can_be_validated(self) -> bool:
@@ -596,7 +596,7 @@ class _Writer:
         schema = self.options.schema
         if failure is None and schema is not None and self._can_be_validated:
             wrong = new_errors(file.source.data, result, schema)
-            failure = Failure(_INVALID, wrong[0]) if wrong else None
+            failure = Failure(INVALID, wrong[0]) if wrong else None
         return failure or written
 
     def _check_statement(self) -> None:

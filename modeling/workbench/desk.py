@@ -25,7 +25,7 @@ from corpora.tei.edition import Edition
 from corpora.tei.provenance import Model
 from corpora.tei.review import REVIEW
 from corpora.tei.style import template, typed_entity
-from corpora.tei.writer import ACROSS, Correction
+from corpora.tei.writer import ACROSS, INVALID, Correction, WriteOptions
 from modeling.workbench.candidates import Source, about
 from modeling.workbench.entries import Entries
 from modeling.workbench.facsimiles import Facsimiles, images_in
@@ -359,12 +359,15 @@ class Desk:
         """Raise ``RefusedError`` if a name of the edition cannot be corrected so in its file."""
         file, document = self.letters.parsed(letter), names.document
         corrections = {document.id: [self.correction(item)]}
-        written = file.write({}, model=REVIEW, corrections=corrections)
+        options = WriteOptions(schema=self.schema)
+        written = file.write({}, model=REVIEW, options=options, corrections=corrections)
         if not written.skipped:
             return
         reason = written.skipped[0].reason
         message = f"That cannot be written in place: {reason}."
-        if reason == ACROSS and (can := file.possible(document, corrections[document.id][0])):
+        if reason == INVALID and self.schema:
+            message = f"{self.schema.name} does not allow that there."
+        elif reason == ACROSS and (can := file.possible(document, corrections[document.id][0])):
             forms = " or ".join(f"“{document.text[span.start : span.end]}”" for span in can)
             message += f" What can: {forms}."
         raise RefusedError(message)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from corpora.errors import CorpusError
-from corpora.registers.new_entries import NewEntry, NoPlaceError, with_entry
+from corpora.registers.new_entries import NewEntry, with_entries
 from corpora.system.cells import one_line
 from corpora.system.parsing import parse_json
 
@@ -58,18 +58,10 @@ class MadeEntries:
 
         A register without a new entry is yielded as it is.
         """
-        contents = {name: path.read_bytes() for name, path in self.registers.items()}
-        rest: list[NewEntry] = []
-        for entry in entries:
-            for name, data in contents.items():
-                try:
-                    contents[name] = with_entry(data, entry, name=name)
-                    break
-                except NoPlaceError:
-                    continue
-            else:
-                rest.append(entry)
-        yield from contents.items()
+        rest = [*entries]
+        for name, path in self.registers.items():
+            data, rest = with_entries(path.read_bytes(), rest, name=name)
+            yield name, data
         if rest:
             rows = [asdict(rest[0]), *(asdict(entry).values() for entry in rest)]
             lines = ("\t".join(map(one_line, row)) for row in rows)

@@ -180,6 +180,9 @@ def serve(options: "Options") -> None:
         return
     desk = make_desk(options)
     desk.models.keep()
+    if desk.schema:
+        sys.stderr.write(f"schema: {desk.schema}\n")
+        expect(desk.schema, [letter.path for letter in desk.letters.all])
     reading = Reading(desk)
     sys.stderr.write(
         f"{counted(len(desk.letters.all), 'letter')}; decisions: {desk.journal.path}\n"

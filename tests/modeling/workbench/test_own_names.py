@@ -7,6 +7,8 @@ import pytest
 from corpora.tei.undo import undo
 from modeling.workbench import saving
 from modeling.workbench.names import RefusedError
+from tests.corpora.tei.writer.test_schemas import APPARATUS, SCHEMA
+from tests.corpora.tei.writer.written_names import tei
 from tests.modeling.workbench.conftest import open_desk
 
 
@@ -64,6 +66,22 @@ def test_a_name_of_the_edition_is_corrected_saved_and_undone(desk, sample, chang
     assert item_now(again, letter, number, item) == item
     assert not saving.save(again)["skipped"]
     assert (sample / "reviewed" / letter.name).read_bytes() == original
+
+
+def test_what_the_schema_does_not_allow_is_refused_at_once(tmp_path):
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "a.xml").write_bytes(tei("<p><persName>Goethe</persName></p>"))
+    schema = tmp_path / "letters.rng"
+    schema.write_text(SCHEMA.format(header=APPARATUS))  # persName, and no placeName
+    given = {"edition": "tei", "decisions": tmp_path / "d.jsonl", "candidates": None}
+    desk = open_desk(tmp_path, register=(), schema=schema, **given)
+
+    with pytest.raises(RefusedError, match=r"letters\.rng does not allow that there\."):
+        desk.decide([asked(*first(desk), label="place")])
+
+    assert not desk.journal.entries
+    desk.decide([asked(*first(desk), status="rejected")])
+    assert desk.journal.entries
 
 
 def test_a_remark_alone_is_saved_as_the_edition_says_and_undone(sample):
