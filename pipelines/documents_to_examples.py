@@ -126,7 +126,7 @@ class Options(CommonOptions):
 
 @dataclass(frozen=True)
 class Settings:
-    """What graphs and side files take."""
+    """The settings of graphs and side files."""
 
     options: Options
     n_entities: int

@@ -114,7 +114,7 @@ class PageParser(ParseCrawler):
         self.no_page = re.compile(rf"\.(?:{extensions})$", re.IGNORECASE)
 
     def links(self, response: Response) -> PageLinks:
-        """Return the links that were read of a page; none where it could not be read."""
+        """Return the links of a page, without any if the page could not be read."""
         return response.meta.get("found") or PageLinks()
 
     def content_type(self, response: Response) -> bool:

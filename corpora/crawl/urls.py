@@ -77,7 +77,7 @@ def split_host(authority: str) -> tuple[str, int | None]:
 def parse_url(url: str) -> Target:
     """Parse an address; raise ``BadUrlError``.
 
-    What follows ``#``, the id of a session, and white space around the address are left out.
+    Leaves out the part after ``#``, the id of a session, and white space around the address.
     """
     url = without_session(url.strip().partition("#")[0])
     if len(url) > 4 * MAX_PATH:

@@ -31,7 +31,7 @@ class _Lists:
         self.fields: list[list[object]] = [[] for _ in type.value_type]
 
     def add(self, structs: Sequence[tuple[object, ...]]) -> None:
-        """Add a row; of the last fields, structs may lack some, which are null."""
+        """Add a row; last fields that the structs lack are null."""
         self.add_columns(zip(*structs, strict=True) if structs else ())
 
     def add_columns(self, columns: Iterable[Sequence[object]]) -> None:

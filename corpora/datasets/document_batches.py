@@ -1,7 +1,7 @@
 """Documents from batches of rows, and batches from documents, by columns.
 
-A row as a dictionary takes ten times as long. What a batch holds is checked by columns, too, so
-the checks of the constructors are left out.
+A row as a dictionary takes ten times as long. Batches are checked by columns, too, so the checks of
+the constructors are left out.
 """
 
 import gc

@@ -293,7 +293,7 @@ def read_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Read one shard, memory-mapped, or only some ``columns`` of it; each batch is validated.
 
-    ``schema`` may be a name. What an earlier version lacks is null, or an empty list. Raises
+    ``schema`` may be a name. Columns that an earlier version lacks are null, or empty lists. Raises
     ``CorpusError`` where the file is no shard of this schema, or is damaged inside.
     """
     schema = SCHEMAS[schema] if isinstance(schema, str) else schema

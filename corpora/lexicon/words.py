@@ -79,7 +79,7 @@ def _has(batch: pa.RecordBatch, flag: str) -> pa.Array:
 def chosen_words(words: pa.Table, *, is_grouped: bool) -> pa.Table:
     """Make rows of ``chosen_forms``: entities are ``GROUP:FORM``, or ``lexicon:FORM`` once each.
 
-    Words that only block have none of these. Of one form for all, the word counts.
+    Words that only block have none of these. A form counts as a word if it is one in any lexicon.
     """
     if not is_grouped:
         words = words.group_by("form", use_threads=False).aggregate([("blocks", "min")])

@@ -277,8 +277,8 @@ class FormTable:
 class SurfaceMatcher:
     """A matcher of a dictionary of forms in memory, built once and used on much text.
 
-    Of forms that fold to the same string, the first counts. An empty form, one with a newline, and
-    one that begins with a combining mark are never found.
+    If several forms fold to the same string, the first counts. An empty form, one with a newline,
+    and one that begins with a combining mark are never found.
     """
 
     def __init__(

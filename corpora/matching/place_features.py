@@ -53,7 +53,7 @@ LINKED, PRIOR, AFTER, BEFORE, INSIDE, NAME = 0, 2, 18, 19, 22, 23
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What is known of forms, entities and words before a document is read."""
+    """The facts about forms, entities and words that are known before a document is read."""
 
     facts: FormFacts
     forms: npt.NDArray[np.int32]

@@ -37,7 +37,7 @@ _SELDOM = -3.0  # log-odds of the documents that link a form, below which it is 
 
 @dataclass(frozen=True)
 class PlaceGate:
-    """What decides on places: known forms, what is known of them, and the model, if any."""
+    """The judge of places: a table of known forms, the facts about them, and the model, if any."""
 
     table: FormTable
     known: Knowledge

@@ -15,7 +15,7 @@ _LINES = "corpora.ner.readers:read_columns"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """What is known of a format."""
+    """The record of a format: its reader, its signs, and how its files are cut."""
 
     about: str
     reader: str

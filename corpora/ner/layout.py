@@ -52,5 +52,5 @@ class Layout:
 
     @property
     def kind(self) -> Format:
-        """What is known of the format."""
+        """The record of the file's format."""
         return FORMATS[self.format]

@@ -66,7 +66,7 @@ def cut_texts(
 ) -> Found:
     """Cut texts into sentences, with ids ``FILE:LINE#SENTENCE``; each text is a document.
 
-    ``what`` they are is for messages. What offsets count is found out, if ``counting`` is None.
+    ``what`` names the texts in messages. If ``counting`` is None, names show what offsets count.
     """
     rejected = list(rejected)
     made: list[Found] = []

@@ -250,7 +250,7 @@ class _Reader:
     def _without_site(self, title: str) -> str:
         """Remove the site name behind a bar or dash from a title; a site name alone stays.
 
-        What follows a bar is a site name too, if the part before it is a heading of the page.
+        A part after a bar is a site name too, if the part before it is a heading of the page.
         """
         while found := _LAST_PART.fullmatch(title):
             is_bar = not {"|", "｜"}.isdisjoint(title[found.end(1) : found.start(2)])

@@ -15,7 +15,7 @@ from corpora.registers.dictionary import Dictionary, Judged
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """What each of the two writes."""
+    """The names that the tagger writes, and those that the dictionary writes."""
 
     tagged: list[Mention]
     """The tagger's names; those below its threshold that nothing supports are among them."""

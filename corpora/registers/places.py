@@ -24,7 +24,7 @@ _CAPITALS = 0.25
 
 @dataclass(frozen=True, slots=True)
 class FormFacts:
-    """What is known of a form without a fold."""
+    """The facts about a form, counted in all documents but those of a fold."""
 
     kind: str
     n_tagged: int
@@ -68,7 +68,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """What a document says of the entities in it."""
+    """The facts of a letter that tell which entities it may mention."""
 
     pair: str
     """Who wrote to whom."""

@@ -3,7 +3,7 @@
 If the output is in a bucket, the address of the work directory is
 ``s3://BUCKET/OUTPUT/.build/FINGERPRINT#NAME``, and each machine has its own copy of it below
 ``~/.cache/onoma/runs/NAME``: a unit writes its shards to the copy, uploads them, and then uploads
-its receipt. What a machine lacks it downloads.
+its receipt. A machine downloads what it lacks.
 """
 
 import json

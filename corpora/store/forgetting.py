@@ -265,7 +265,7 @@ def _hashes_of_files(version: Path) -> set[str]:
 def made_of(changed: Sequence[Path], shelves: Sequence[Path]) -> list[Path]:
     """Find versions that were made from changed ones, directly or not, and hold traces of them.
 
-    What names only files that were not changed was made from other rows, or since.
+    Versions that name only unchanged files are left out: they were made from other rows, or since.
     """
     hashes = {
         hash

@@ -1,6 +1,6 @@
 """Cells of tables that people open in spreadsheets, which take ``=1+2`` for a formula and run it.
 
-An apostrophe before such a cell makes it text. What reads the table again takes it off.
+An apostrophe before such a cell makes it text; readers of the table take it off again.
 """
 
 import re

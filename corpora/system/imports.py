@@ -30,7 +30,7 @@ class _Hidden:
 def hidden(*names: str) -> Iterator[None]:
     """Let packages seem not installed inside a ``with`` block, unless they are loaded already.
 
-    What is imported inside logs nothing, because it may warn of what it misses.
+    Modules that are imported inside log nothing, because they may warn of missing packages.
     """
     finder, level = _Hidden(names), logging.root.manager.disable
     sys.meta_path.insert(0, finder)

@@ -1,7 +1,7 @@
 """Writing of files and folders: atomic, by temporary names and renaming; locks on folders; fsync.
 
-A file or folder appears under its name when it is complete. What was written is on the disk by
-then, and outlives a power cut, unless ``is_durable`` is False.
+A file or folder appears under its name when it is complete. By then it is on the disk, and outlives
+a power cut, unless ``is_durable`` is False.
 """
 
 import errno
@@ -50,8 +50,8 @@ def is_temporary(path: Path) -> bool:
 def remove_leftovers(folder: Path, name: str = "", *, of_all: bool = False) -> None:
     """Remove what killed processes left in a folder, of a file's name or of all.
 
-    What another machine wrote within the last hour stays. ``of_all``: all goes, also what others
-    write at this moment.
+    Files that another machine wrote within the last hour stay. ``of_all``: all go, also those that
+    others write at this moment.
     """
     for path in filter(is_temporary, folder.glob(".tmp-*")):
         if (not name or path.name[38:] == name[-KEPT:]) and (of_all or not _is_in_work(path)):

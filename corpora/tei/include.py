@@ -21,7 +21,7 @@ _POINTER = re.compile(
 
 
 class Part(NamedTuple):
-    """What is included: a file, or with an XPointer a part of it."""
+    """An included file, or with an XPointer a part of it."""
 
     file: str
     pointer: str

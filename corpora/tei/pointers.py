@@ -14,8 +14,8 @@ def entity_of(attributes: Mapping[str, str], edition: Edition) -> str | None:
 def ids_of(attributes: Mapping[str, str], edition: Edition) -> list[str]:
     """Return the ids of an element as they are written: those of the first attribute that has one.
 
-    The edition says which attributes these are. What has no letter and no digit (``#``, ``?``), or
-    none after the beginning that the edition file declares, is no id.
+    The edition says which attributes these are. An id has a letter or a digit (``#`` and ``?`` are
+    none), and has it after the beginning that the edition file declares.
     """
     for attribute in edition.entity:
         value = attributes.get(attribute, "").strip()
@@ -41,7 +41,7 @@ def with_space(reference: str, edition: Edition) -> str:
 def without_prefix(reference: str, edition: Edition) -> str:
     """Return the address that a reference stands for by a ``prefixDef``, or else the reference.
 
-    What the edition file says of how references begin comes first.
+    Beginnings of references that the edition file declares go before this.
     """
     if _beginning(reference, edition):
         return reference

@@ -108,7 +108,7 @@ def split_at(
 ) -> Iterator[Record | Rejected]:
     """Split lines into records, ``FILE#1`` …; each line with the pattern begins one, as its title.
 
-    What stands before the first such line is ``FILE#0``. The pattern is looked for in the first
+    The text before the first such line is ``FILE#0``. The pattern is looked for in the first
     ``SEARCHED`` characters of a line.
     """
     held, n, title = Lines(place.max_characters), 0, ""

@@ -78,8 +78,8 @@ def size_for(n_distinct: int) -> int:
 def limited(rules: Rules, table: WordTable) -> Rules:
     """Choose the size if it is 0, and a ``min_count`` that leaves at most ``MAX_WORDS`` words.
 
-    Of words that are seen equally often, all are learned from or none; the most frequent words are
-    always learned from.
+    Words that are seen equally often are all learned from, or none of them; the most frequent words
+    are always learned from.
     """
     n_words: Counter[int] = Counter()
     for words in table.batches():

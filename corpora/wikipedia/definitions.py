@@ -106,7 +106,7 @@ class Categories:
 def definition_of(source: str, wiki: Wiki) -> str:
     """Read the definition from a template's page; empty if it is not plain text with parameters.
 
-    Of a template that calls a known module, it is ``DEFINED`` and the name of ours.
+    If the template calls a known module, its definition is ``DEFINED`` and our template's name.
 
     A definition with a category is not plain: it classifies the page, and adds nothing to its text.
     The categories that it always adds, after two ``DEFINED``, stand for it.
@@ -187,7 +187,7 @@ def _outline(parts: Parts) -> Iterator[str]:
     """Yield the lines of a definition, with a dot for each parameter and the name of each call.
 
     The arguments of calls are left out, as their lines are no lines of the definition. Names stay,
-    as ``{{!}}`` begins a row. What a parser function may show is a line.
+    as ``{{!}}`` begins a row. Each text that a parser function may show is a line.
     """
     for part in parts:
         if isinstance(part, str):
@@ -367,7 +367,7 @@ class Definitions:
     def find(self, name: str) -> "Parts | str | Categories | None":
         """Return the parsed definition of a template, or the name that it redirects to.
 
-        Of a template that is no plain text, its categories. None if the table has none of these.
+        Returns the categories of a template that is no plain text. None if none of these is there.
         """
         found = self._find(name)
         if found.startswith(3 * DEFINED):

@@ -98,7 +98,7 @@ def heading(line: str) -> tuple[str, int | None]:
 def without_quotes(line: str) -> str:
     r"""Take out the marks of bold and italics, by MediaWiki's rules.
 
-    Of four quotes one is an apostrophe, of more than five all but five; where both bold and italics
+    One of four quotes is an apostrophe, and so are all beyond five; where both bold and italics
     are left open, one bold mark is an apostrophe and an italic mark.
 
     >>> without_quotes("l\'\'\'amour\'\' est \'\'bleu\'\'")

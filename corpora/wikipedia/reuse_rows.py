@@ -1,8 +1,8 @@
 """The rows of a range of a dump in order: pages that are read, and rows that are taken over.
 
 Batches are cut where they would be cut if every page were read: by the characters of their texts.
-Of a row that is taken over, only its place is written between the stages; ``TakenRows`` replaces
-the place by the row.
+A row that is taken over is only a place between the stages; ``TakenRows`` replaces the place by the
+row.
 """
 
 from collections.abc import Iterator, Sequence

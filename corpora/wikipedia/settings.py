@@ -9,7 +9,7 @@ from corpora.wikipedia.siteinfo import SiteInfo
 
 @dataclass(frozen=True, kw_only=True)
 class WikiSettings:
-    """What decides how the pages of a wiki are read: its dump, and the options of a run."""
+    """The settings by which the pages of a wiki are read: from its dump, and from options."""
 
     site: SiteInfo
     """The wiki as its dump describes it; name and language are never empty."""

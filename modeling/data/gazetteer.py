@@ -116,7 +116,7 @@ class Gazetteer:
     def learn(cls, sentences: Sequence[Sentence], tagset: TagSet, *, level: int = 0) -> Self:
         """Collect the mentions of sentences, each form with its most frequent label.
 
-        Of equally frequent labels, the first in the alphabet counts.
+        Between equally frequent labels, the first in the alphabet counts.
         """
         columns = _columns(sentences, tagset)
         names = _names_of([columns], tagset)
@@ -307,7 +307,7 @@ def _tag(names: Names, matches: Matches, n_words: int, *, thresholds: Sequence[i
 def index_forms(forms: pa.ListArray, labels: Indices, levels: Indices) -> Names:
     """Index forms (F,), lists of words, by their hashes.
 
-    Of equal forms the one with the highest level counts, or the first. Empty forms are left out.
+    Between equal forms, that of the highest level counts, or the first. Empty forms are left out.
     """
     begins = begins_of(forms)
     tokens = Runs(hash_strings(forms.flatten()))

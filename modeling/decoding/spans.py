@@ -97,8 +97,8 @@ def take_nested(begins: Indices, ends: Indices, scores: Numbers) -> Indices:
 def schedule(begins: Indices, ends: Indices, scores: Numbers) -> Indices:
     """Select the disjoint spans with the largest sum of scores, all of which must be positive.
 
-    Returns their indices. Of several such sets always the same is found, whatever the order of the
-    candidates.
+    Returns their indices. Between several such sets the choice is always the same, whatever the
+    order of the candidates.
     """
     order = np.lexsort((begins, ends))
     begins, ends, gains = begins[order], ends[order], scores[order].tolist()

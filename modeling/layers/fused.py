@@ -2,7 +2,7 @@
 
 They compute the same as ``scores.relative_attention`` and ``scores.window_attention``, on rows
 without padding. No scores are in memory but those that belong to an offset: for each query those of
-the nearest keys, and the sum over all keys before these. What the tables add are products with such
+the nearest keys, and the sum over all keys before these. The tables add products with such
 arrays, by offset.
 
 Shapes: T rows, the sequences one after the other; B sequences, H heads, K width of a head, τ

@@ -32,7 +32,7 @@ class _Chosen(NamedTuple):
 
     @property
     def share(self) -> float:
-        """What each of its documents adds to its association with others, before their part."""
+        """The weight that each of its documents adds to its association with others."""
         return self.probability / math.sqrt(max(len(self.documents), 1))
 
 

@@ -2,7 +2,7 @@
 
 ``unigram`` predicts the ids that are most frequent in training. ``look_up`` reads tables of the
 training examples: a subword is looked up by the subwords beside it (bigrams), the entity of a
-mention by the form of the mention. What an encoder has learned of a language is what it knows
+mention by the form of the mention. An encoder has learned of a language only what it knows
 beyond such tables.
 
 Shapes: M targets, V ids, C contexts, B sequences, E mentions.

@@ -51,8 +51,8 @@ def archived_pages(
 ) -> Iterator[Page | Revisit | Filtered | Rejected | Counts]:
     """Read the pages in web archives, WARC or ARC; records that are no page are filtered.
 
-    Of a part of an archive; at most as many records as its limit. The counters are ``status/404``,
-    ``content_type/image-png`` … Pages of more than ``max_page_bytes`` are rejected.
+    Reads a part of an archive, at most as many records as its limit. The counters are
+    ``status/404``, ``content_type/image-png`` … Pages of more than ``max_page_bytes`` are rejected.
     """
     [file] = unit.inputs
     counters: Counter[str] = Counter()

@@ -28,10 +28,10 @@ def make_documents(
 ) -> Iterator[Yield]:
     """Read plain text, JSON Lines or WikiExtractor's output, and make documents: rows of ``pages``.
 
-    Of the files of a unit, or its part of a file; at most as many records as its limit. Documents
-    are cleaned, with paragraphs, sentences and ids. ``group``: that of all documents; None: the
-    name of the folder of the file; ``folder``: that which all files share: the group of files that
-    lie in no subfolder.
+    Reads the files of a unit, or its part of a file, at most as many records as its limit.
+    Documents are cleaned, with paragraphs, sentences and ids. ``group``: that of all documents;
+    None: the name of the folder of the file; ``folder``: that which all files share: the group of
+    files that lie in no subfolder.
     """
     maker = DocumentMaker(
         lang=lang, license=license, paragraphs=paragraphs, normalization=normalization
