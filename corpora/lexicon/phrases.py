@@ -1,10 +1,11 @@
 """Strings that are pieces of sentences rather than one name or term, as a dictionary's tags show.
 
 A string is cut into the words of a dictionary with frequencies and tags, as jieba cuts sentences:
-where their product is largest. If a word of several symbols is among them, all must be nouns and
-the like (金融危机, 副总理), and the last no surname (记者刘), except in a word of the dictionary
-whose symbols are firmly tied (诸葛亮). Else the symbols must be tied to each other (not 两国), as
-those of foreign names are; less where the first is a surname.
+where the product of the frequencies is largest. If a word of several symbols is among them, the
+string is a name or term if all are nouns and the like (金融危机, 副总理), and the last is no
+surname (记者刘). Else its symbols must be tied to each other (not 两国), as those of foreign names
+are; less where the first is a surname. A word of the dictionary whose symbols are firmly tied
+(诸葛亮) is always one.
 """
 
 import tomllib

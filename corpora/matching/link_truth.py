@@ -2,11 +2,15 @@
 
 A place with the span of a link is right if it means the same entity, and wrong if it means another;
 a place inside a longer link is wrong, being a part of a name. Some places are neither, and left
-out: a form with a capital that ends a longer link after a small word or a comma (*President of
-Angola*), if the word before is not mostly seen in longer links (*Battle of Angola*); one that
-contains the link or overlaps a link to the same entity; and a title that a link shows for another
-title (*Italy* for *Anarchism in Italy*). And of a form that hardly any document links, the other
-places are taken for common words: links alone would never show ``up`` to be none.
+out:
+
+- a form with a capital that ends a longer link after a small word or a comma (*President of
+  Angola*), if the word before is not mostly seen in longer links (*Battle of Angola*);
+- a form that contains the link, or overlaps a link to the same entity;
+- a title that a link shows for another title (*Italy* for *Anarchism in Italy*).
+
+If hardly any document links a form, its other places are taken for common words: links alone would
+never show that ``up`` is no name.
 """
 
 import numpy as np

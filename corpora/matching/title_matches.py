@@ -50,7 +50,7 @@ def page_forms(
     redirects resolved; None for titles that must not be found), each also without a qualifier in
     brackets. A form of several titles means the page itself if it can, else the one that needs no
     qualifier if it is linked three times as often as all others, else none. Left out are forms of
-    fewer than ``min_characters``, forms without a letter, and, for links to qualified titles, forms
+    fewer than ``min_characters`` and forms without a letter. Links to qualified titles give no form
     whose words are all in the page's own title: on the page of Taras Shevchenko ``Shevchenko`` is
     not ``Shevchenko (crater)``.
     """
@@ -145,11 +145,13 @@ def alone(
 ) -> list[tuple[int, int, str]]:
     """Keep the matches that are no part of a longer name, as quotation marks and capitals show.
 
-    Left out are matches that are a part of what stands between quotation marks, at most 60
-    characters of one sentence, and those that are all of it, if no link to their title stands so:
-    the theatre "Firdusi" is not the poet. Left out are matches before a word with a capital (*York
-    City*), and matches of one word after such a word that begins no sentence (*National Bank*, *J.
-    Smith*), except where common nouns have a capital. ``links`` are spans and titles.
+    ``links`` are spans and titles. Left out are matches
+
+    - that are a part of a quotation, which has at most 60 characters of one sentence;
+    - that are all of a quotation, if no link to their title is: the theatre "Firdusi" is not the
+      poet;
+    - before a word with a capital (*York City*), and of one word after such a word that begins no
+      sentence (*National Bank*, *J. Smith*), except where common nouns have a capital.
     """
     quotes = [quote.span(1) for quote in _QUOTE.finditer(text)]
     frames = set(quotes)

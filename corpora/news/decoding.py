@@ -2,16 +2,16 @@
 
 The encoding is the first of these that applies:
 
-1. that of a byte order mark;
-2. UTF-8, if all bytes are valid and some are beyond ASCII (no other encoding looks like it), or if
-   all are ASCII and no encoding is named that uses ASCII otherwise (ISO-2022, UTF-7), unless so
-   many of every second byte are NUL that it is UTF-16;
-3. the one that the HTTP header, or else the page (``meta``, XML declaration) names, if at most
-   ``MAX_INVALID`` of the bytes are invalid in it. Windows-1252, with which many servers call every
-   page, must fit: its letters do not stand in rows, and if the page names another encoding of Latin
-   letters, the page is right;
-4. the one that the bytes show: of rows of letters, charset-normalizer's choice among encodings of
-   other scripts; else that of ``corpora/text/detection.py``.
+1. That of a byte order mark.
+2. UTF-8, if all bytes are valid and some are beyond ASCII (no other encoding looks like it); also
+   if all are ASCII, and no encoding is named that uses ASCII otherwise (ISO-2022, UTF-7). It is
+   UTF-16 instead if too many of every second byte are NUL.
+3. The one that the HTTP header, or else the page (``meta``, XML declaration) names, if at most
+   ``MAX_INVALID`` of the bytes are invalid in it. Many servers name Windows-1252 for every page, so
+   it must fit: its letters do not stand in rows. If the page names another encoding of Latin
+   letters, the page is right.
+4. The one that the bytes show: if letters stand in rows, charset-normalizer's choice among
+   encodings of other scripts; else that of ``corpora/text/detection.py``.
 
 Names mean what they mean to browsers: ``iso-8859-1`` is Windows-1252, ``gb2312`` is GB18030.
 """

@@ -4,10 +4,11 @@ Articles are compared in order of time:
 
 - An article with the same words as an earlier one is its exact duplicate.
 - An article is a near duplicate of an earlier kept one if the Jaccard similarity of their shingles
-  is at least the threshold, or if it is the last kept one of the same URL and they share at least
-  half of the shingles of the shorter one.
-- Of the articles that are left, one is contained if at least 0.9 of its shingles are in a longer
-  article of its site.
+  is at least the threshold.
+- It is one, too, of the last kept article of the same URL, if the two share at least half of the
+  shingles of the shorter one.
+- Any other article is contained if at least 0.9 of its shingles are in a longer article of its
+  site.
 
 So the articles alone decide what is kept, not the files that they are in. Candidates for near
 duplicates share one of the 25 bands of 5 hashes of their signatures, by which a pair at Jaccard 0.8

@@ -56,10 +56,10 @@ def tidy(
 ) -> list[Block]:
     """Drop blocks that are not of the body.
 
-    ``titles`` are all forms of the title. Drops the title, datelines, bylines, blocks of nothing
-    but links, lines of copyright, blocks that repeat another or a part of one, and headings and
-    short lines with a colon with nothing after them. Blocks of links stay if more than
-    ``max_links`` of all characters are theirs.
+    ``titles`` are all forms of the title. Drops the title, datelines, bylines, lines of copyright,
+    and blocks that repeat another or a part of one; headings, and short lines with a colon, with
+    nothing after them; and blocks of nothing but links, unless more than ``max_links`` of all
+    characters are theirs.
     """
     title_keys = {key_of(title) for title in titles}
     names = sorted({key_of(author) for author in authors} - {""}, key=len, reverse=True)

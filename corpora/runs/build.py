@@ -2,11 +2,12 @@
 
 A run works in ``OUTPUT/.build/<fingerprint>/``; what was published in ``OUTPUT`` before stays whole
 meanwhile. A unit counts as done when it has a receipt, and its shards have the hashes in the
-receipt. Publishing writes a journal of all names that it will touch, removes the old ``run.json``,
-``dataset.json`` and side files, moves the new files into place, writes ``rejected.jsonl`` and
-``dataset.json`` of each dataset, and, last, ``run.json``. Receipts stay, so that a single damaged
-shard can be made again. A kill at any moment leaves the old data, no dataset, or the new data, and
-the next run resumes from there.
+receipt. Receipts stay, so that a single damaged shard can be made again.
+
+Publishing writes a journal of all names that it will touch, and removes the old ``run.json``,
+``dataset.json`` and side files. It moves the new files into place, and writes ``rejected.jsonl``
+and ``dataset.json`` of each dataset; ``run.json`` is the last. A kill at any moment leaves the old
+data, no dataset, or the new data, and the next run resumes from there.
 """
 
 import json

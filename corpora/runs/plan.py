@@ -328,8 +328,8 @@ def find_inputs(
     Names are relative to the folder that all patterns share, and sorted; ``exclude`` holds patterns
     over these names. In a folder, all files are taken that end in ``suffix``, or in one of several,
     except hidden ones and those in hidden folders. Raises ``UsageError`` where a pattern matches
-    nothing, a folder cannot be read or has a link to itself, a name is not fit for a table, what
-    has it is no file, or links give a file two names.
+    nothing, a folder cannot be read or has a link to itself, a name is not fit for a table or is
+    that of no file, or links give a file two names.
     """
     found: dict[str, Path] = {}
     bases: list[str] = []

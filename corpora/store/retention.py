@@ -49,10 +49,10 @@ def prune(
 ) -> list[Fate]:
     """Remove versions of a shelf that nobody needs; return the fate of each.
 
-    Kept are the current version, the ``keep`` versions that were published last, versions that a
-    manifest below one of ``keep_for`` names, directly or through other datasets of the store,
-    versions that the store did not publish, and those that a link among the versions of the store
-    leads to. Raises ``CorpusError`` before anything is removed.
+    Kept are the current version, the ``keep`` versions that were published last, and versions that
+    the store did not publish. Kept are also versions that a manifest below one of ``keep_for``
+    names, directly or through other datasets of the store, and those that a link among the versions
+    of the store leads to. Raises ``CorpusError`` before anything is removed.
     """
     if keep < 1:
         raise UsageError(f"--keep {keep}: must be at least 1.")

@@ -9,13 +9,13 @@ this order:
 3. UTF-8 where at least ``MIN_UTF8`` of the bytes beyond ASCII belong to valid sequences, or all
    but those of a last character that is cut.
 4. UTF-16 (either order), GB18030, Big5 (as Windows has it, or with the characters of Hong Kong),
-   where at most ``MAX_INVALID`` of the bytes are invalid and, of the characters beyond ASCII, at
-   least ``MIN_EXPECTED`` are expected: the Han characters that every Chinese text is made of
-   (``characters.toml``) and Chinese punctuation, where they do not stand alone among ASCII; in
-   UTF-16 alphabets and kana, too, and Hangul with spaces. The largest ratio wins.
-5. Windows-1252, of which Latin-1 is a part, where at most ``MAX_HIGH`` of the bytes are beyond
-   ASCII, at most ``1 - MIN_UTF8`` of these are valid UTF-8, at most ``MAX_CONTROL_LATIN`` of all
-   are control characters, and its letters do not stand in rows (``has_rows``).
+   where at most ``MAX_INVALID`` of the bytes are invalid, and at least ``MIN_EXPECTED`` of the
+   characters beyond ASCII are expected. Expected are the Han characters that every Chinese text is
+   made of (``characters.toml``) and Chinese punctuation, where they do not stand alone among ASCII;
+   in UTF-16 alphabets and kana, too, and Hangul with spaces. The largest ratio wins.
+5. Windows-1252, of which Latin-1 is a part. At most ``MAX_HIGH`` of the bytes are beyond ASCII, and
+   at most ``1 - MIN_UTF8`` of these are valid UTF-8. At most ``MAX_CONTROL_LATIN`` of all bytes are
+   control characters. Its letters do not stand in rows (``has_rows``).
 
 A file that passes none of these is rejected: whoever knows its encoding names it.
 """
@@ -99,8 +99,8 @@ def detect(read: Read, *, name: str, named: str | None = None) -> Encoding:
 
     Reads the file once where it is valid UTF-8, or valid in the encoding that is marked or
     ``named``; up to nine times otherwise. Raises ``TextError`` for an archive, a PDF and other
-    files that are not text, where no encoding fits, more than ``MAX_INVALID`` of the bytes are
-    invalid, or UTF-8 is ``named`` and a mark says otherwise.
+    files that are not text; where no encoding fits, or more than ``MAX_INVALID`` of the bytes are
+    invalid; and where UTF-8 is ``named`` and a mark says otherwise.
     """
     head = _head(read)
     _refuse_other(head, name=name)

@@ -68,9 +68,10 @@ def sign_of_paragraphs(text: str) -> str:
     ``WIDTHS``, and at least ``MIN_FULL`` of the inner lines, of which there must be ``MIN_INNER``,
     were broken for want of room.
 
-    If more lines are set in below one that is not than there are blank lines, the indent begins a
-    paragraph, and a line above one that is set in is no inner line. The others must be
-    ``MIN_NOT_SET_IN`` of all: few are a table of contents above a text whose paragraphs are lines.
+    The indent begins a paragraph if more lines are set in, each below one that is not, than there
+    are blank lines. Then a line above one that is set in is no inner line. At least
+    ``MIN_NOT_SET_IN`` of all lines must not be set in: if there are fewer, they are a table of
+    contents above a text whose paragraphs are lines.
     """
     lines = list(_lines(text))
     pairs = [(above, line) for above, line in lines if above]

@@ -66,9 +66,9 @@ def read_status(
 ) -> DumpRun:
     """Read a ``dumpstatus.json``.
 
-    Raises ``NotCompleteError`` where a job is not done or a file has no size or SHA-1,
-    ``UsageError`` for a job that the run does not have, or where ``exclude`` (patterns over names)
-    leaves no file, ``CorpusError`` where the data cannot be read.
+    Raises ``NotCompleteError`` where a job is not done or a file has no size or SHA-1. Raises
+    ``UsageError`` for a job that the run does not have, and where ``exclude`` (patterns over names)
+    leaves no file. Raises ``CorpusError`` where the data cannot be read.
     """
     where = f"{mirror}/{wiki}/{date}/dumpstatus.json"
     known = _jobs(data, where)

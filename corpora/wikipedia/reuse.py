@@ -20,9 +20,9 @@ text are read in every run. The counters are sums over pages; those of each page
 dataset ``reuse``, beside the hash of its XML. Side files are made from the finished datasets.
 
 So a page is not read if the earlier dataset has a row with the hash of its XML. Between the stages,
-the place of that row stands among the rows of the range, in the usual order and batches, and its
-shard is kept with the run (``reuse_shards.py``), so that the earlier dataset may be deleted while a
-run is interrupted. When all redirects are known, each row is checked for links that lead elsewhere
+the place of that row stands among the rows of the range, in the usual order and batches. Its shard
+is kept with the run (``reuse_shards.py``): the earlier dataset may be deleted while a run is
+interrupted. When all redirects are known, each row is checked for links that lead elsewhere
 now; the mentions of such a row are made again. Rows of both kinds are brought into one form before
 they are written (``corpora/datasets/canonical.py``): the bytes are those of a full rebuild.
 """

@@ -28,13 +28,15 @@ def decode_spans(
     """Decode candidates, (P, C) -> the spans of each sentence, in order, with their probabilities.
 
     Each candidate has its best label, whose probability is that of the span, and is left out unless
-    the label is more probable than O. Of candidates that overlap, ``greedy`` takes the most
-    probable first; a tie is won by the earlier start, then by the longer span. ``schedule``
-    takes the most probable set: if candidates are independent but for being disjoint, log p(set) is
-    Σ log p(O) over all, which is the same for every set, plus Σ (log p(label) − log p(O)) over the
-    spans in it; the set with the largest such sum is found by weighted interval scheduling, in
-    O(P log P). ``nest`` takes the most probable first, too, but leaves out only spans that cross
-    one that was taken. Raises ``ValueError`` for any other decoder.
+    the label is more probable than O. Raises ``ValueError`` for any other decoder than these:
+
+    - ``greedy`` takes one span after the other, the most probable first, and leaves out those that
+      overlap it. A tie is won by the earlier start, then by the longer span.
+    - ``nest`` does so, too, but leaves out only spans that cross one that was taken.
+    - ``schedule`` takes the most probable set. If candidates are independent but for being
+      disjoint, log p(set) is Σ log p(O) over all, which is the same for every set, plus
+      Σ (log p(label) − log p(O)) over the spans in it. The largest such sum is found by weighted
+      interval scheduling, in O(P log P).
     """
     table = log_probabilities.detach().double().cpu().numpy()
     sentences, starts, ends = (

@@ -459,9 +459,9 @@ def span_log_probabilities(
 ) -> Tensor:
     """Compute the log-probability of each span: of all paths with exactly this span, (P,) float64.
 
-    Such a path has B- of the label (P,), an id from 0, at word ``starts`` (P,), I- of the label at
-    the words up to ``ends`` (P,), exclusive, and at ``ends`` no such I- or the end of the sentence.
-    Tags are those of ``modeling/data/tagset.py``. Each span must lie in its sentence, given by
+    Such a path has B- of the label (P,), an id from 0, at word ``starts`` (P,), then I- of the
+    label up to ``ends`` (P,), exclusive. At ``ends`` it has another tag, or the sentence ends. Tags
+    are those of ``modeling/data/tagset.py``. Each span must lie in its sentence, given by
     ``sentences`` (P,), and have at least one word.
     """
     if not len(starts):

@@ -276,8 +276,8 @@ class _View:
     def _of_name(self, form: str, normal: str, entity: str) -> tuple[float, float, float, float]:
         """Compute the columns of the entity's name.
 
-        These are whether the form is the name, the ratio of characters that both begin with, how
-        often the rest of the name is in the document, and whether there is no rest.
+        They say whether the form is the name, which ratio of characters both begin with, how often
+        the rest of the name is in the document, and whether there is no rest.
         """
         name = self.knowledge.name_of(entity)
         alike = n_common(normal, name.normal) / max(len(normal), len(name.normal), 1)

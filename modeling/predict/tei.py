@@ -249,9 +249,9 @@ def apply_list(options: "Options") -> Summary:
 def take_corrected(options: "Options") -> Summary:
     """Write what people corrected in another tool into copies of the files.
 
-    A file of the tool belongs to the document with the same text or, if it holds no whole text, to
-    the document that it names, if the words it has are there. A file is rejected if several files
-    of the tool, with different names in them, belong to one of its documents.
+    A file of the tool belongs to the document with the same text. If it holds no whole text, it
+    belongs to the document that it names, if its words are there. A file is rejected if several
+    files of the tool, with different names in them, belong to one of its documents.
     """
     work = TeiWork(options)
     waiting = {path: read_annotated(path) for path in files_of(options.from_)}
