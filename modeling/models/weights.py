@@ -78,6 +78,8 @@ def _is_finite(tensor: Tensor) -> bool:
 
     If a value is NaN, ``aminmax`` returns NaN as both the smallest and the largest.
     """
+    if tensor.itemsize == 1:  # float8, whose values torch does not compare
+        tensor = tensor.float()
     return all(bool(torch.isfinite(extreme)) for extreme in torch.aminmax(tensor))
 
 

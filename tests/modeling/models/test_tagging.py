@@ -241,8 +241,9 @@ def test_sizes_that_no_tagger_has_are_refused_before_memory_is_taken(
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_weights_that_are_no_numbers_are_refused_by_name(value, tmp_path):
-    model = TaggingModel.from_config(tagger_config())
+@pytest.mark.parametrize("kind", [torch.float32, torch.float8_e5m2])
+def test_weights_that_are_no_numbers_are_refused_by_name(value, kind, tmp_path):
+    model = TaggingModel.from_config(tagger_config()).to(kind)
     with torch.no_grad():
         next(iter(model.encoder.parameters()))[0] = value
     model.save(tmp_path)
