@@ -246,7 +246,9 @@ def open_output(url: str) -> Iterator[BucketOutput]:
 
 def _take_mirror(name: str, stack: ExitStack) -> Path:
     """Take the first copy in which no other process of this machine works."""
-    for number in count():
+    numbers = count()
+    while True:
+        number = next(numbers)
         mirror = mirror_of(cache_folder(), f"{name}-{number}" if number else name)
         with suppress(FolderInUseError):
             stack.enter_context(locked(mirror.with_name(f".{mirror.name}.lock"), busy=str))
@@ -254,7 +256,6 @@ def _take_mirror(name: str, stack: ExitStack) -> Path:
             os.utime(mirror)
             hold_copy(mirror)
             return mirror
-    raise AssertionError("unreachable")
 
 
 def is_shard(name: str) -> bool:

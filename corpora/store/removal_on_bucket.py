@@ -171,10 +171,12 @@ def _put_under_new_name(bucket: Bucket, version: str, target: Path) -> str:
     removed = {*look(bucket).removed}
     base, _, number = version.rpartition(".")
     base = base if number.isdigit() and base in removed else version
-    for new in (f"{base}.{n}" for n in count(1)):
-        if new not in removed and put_version(bucket, new, target, instead_of=version):
-            return new
-    raise AssertionError("unreachable")
+    names = (f"{base}.{n}" for n in count(1))
+    return next(
+        new
+        for new in names
+        if new not in removed and put_version(bucket, new, target, instead_of=version)
+    )
 
 
 def _put_in_place(bucket: Bucket, old: str, new: str) -> None:
