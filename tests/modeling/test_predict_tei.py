@@ -657,3 +657,38 @@ def test_ids_in_files_that_another_includes_stay_unique(tmp_path):
     written = [(tmp_path / "out" / name).read_text() for name in ("l1.xml", "l2.xml")]
     ids = [re.findall(r'xml:id="([^"]*)"', each) for each in written]
     assert len({*ids[0], *ids[1]}) == len(ids[0]) + len(ids[1]) == 6
+
+
+ALL_BUT_PLACES = """<element name="TEI" xmlns="http://relaxng.org/ns/structure/1.0">
+<grammar><start><zeroOrMore><choice><text/><ref name="any"/></choice></zeroOrMore></start>
+<define name="any"><element><anyName><except><name>placeName</name></except></anyName>
+<zeroOrMore><attribute><anyName/></attribute></zeroOrMore>
+<zeroOrMore><choice><text/><ref name="any"/></choice></zeroOrMore></element></define></grammar>
+</element>"""
+
+
+def test_parts_without_a_header_are_written_and_valid_where_they_are_included(tmp_path, capsys):
+    head = "<teiHeader><fileDesc><titleStmt><title>A</title></titleStmt></fileDesc></teiHeader>"
+    include = 'xmlns:xi="http://www.w3.org/2001/XInclude"'
+    both = '<xi:include href="l1.xml"/><xi:include href="l2.xml"/>'
+    master = f"<TEI {include}>{head}<text><body>{both}</body></text></TEI>"
+    part = "<div><p>an <hi>die Lina</hi> Moser in Ulm</p></div>"
+    for name, text in (("all.xml", master), ("l1.xml", part), ("l2.xml", part)):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "s.rng").write_text(ALL_BUT_PLACES)
+    rows = [f"l{n}.xml\tLina Moser\tperson" for n in (1, 2)]
+    rows = ["file\tname\tlabel", *rows, "l1.xml\tUlm\tplace", ""]
+    (tmp_path / "list.tsv").write_text("\n".join(rows))
+    out = tmp_path / "out"
+    given = ("--edition", "tei", "--schema", tmp_path / "s.rng", "--output", out)
+
+    assert predict("--tei", tmp_path / "*.xml", "--apply", tmp_path / "list.tsv", *given) == 0
+
+    said = capsys.readouterr().err
+    assert "written: 2" in said
+    assert "skipped: would not be valid: 1" in said
+    assert "with the files that it includes" not in said
+    assert all((out / name).read_text().count("<persName") == 2 for name in ("l1.xml", "l2.xml"))
+    assert predict("--tei", out / "*.xml", "--undo", "--output", tmp_path / "back") == 0
+    for name in ("all.xml", "l1.xml", "l2.xml"):
+        assert (tmp_path / "back" / name).read_bytes() == (tmp_path / name).read_bytes()
