@@ -9,6 +9,7 @@ import pytest
 from corpora.datasets.shards import open_dataset
 from corpora.entities.lookup import EntityLookup, pairs_of, write_lookup
 from corpora.entities.vocabulary import EntityVocab
+from modeling.link.__main__ import main as link
 from pipelines import augment_mentions, documents_to_entity_vocab
 from tests.datasets import write_dataset
 from tests.pipelines.entity_vocab.made_vocabularies import (
@@ -134,6 +135,33 @@ def test_linkers_know_items_by_the_titles_of_a_wiki(items, tmp_path):
     assert of_german.look_up("state") == [("dewiki:Deutschland", 1.0)]
     assert "dewiki:Deutschland" in of_german
     assert "enwiki:Germany" in items_of_form
+
+
+def test_a_linker_finds_what_a_form_of_another_language_means(tmp_path):
+    folders = []
+    for wiki, town in (("dawiki", "By"), ("dewiki", "Stadt")):
+        pages = [
+            page(
+                *(n, f"{town} {n}", f"Om {town} {n} og {town} {(n + 1) % 20}."),
+                *((f"{town} {m}", f"{wiki}:{town} {m}") for m in (n, (n + 1) % 20)),
+                wiki=wiki,
+                item=f"Q{n + 1}",
+            )
+            for n in range(20)
+        ]
+        folders.append(write_dataset(tmp_path / wiki, pages))
+    vocab = build(tmp_path / "vocab", *folders, languages=True)
+    new = document(99, "Brev", "Mod Stadt 7.", ("Stadt 7", None), wiki="dawiki")
+    letters = write_dataset(tmp_path / "new", [new])
+    index, linker, out = (str(tmp_path / name) for name in ("index", "linker", "out"))
+
+    assert link(["index", str(vocab), "--wiki", "dawiki", "--output", index]) == 0
+    given = ("--vocabulary", index, "--max-wrong", "0.1", "--output", linker)
+    assert link(["train", str(folders[0]), *given]) == 0
+    assert link(["apply", linker, "--documents", str(letters), "--output", out]) == 0
+
+    [linked] = open_dataset(tmp_path / "out").records()
+    assert [mention.entity for mention in linked.mentions] == ["dawiki:By 7"]
 
 
 def langlinks(folder, wiki, *rows):
