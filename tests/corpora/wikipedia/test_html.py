@@ -1,6 +1,9 @@
 """Rendered pages to text and links: what a reader sees, and nothing else."""
 
 import json
+import re
+import tarfile
+from collections import Counter
 
 import pytest
 
@@ -10,7 +13,9 @@ from corpora.wikipedia.blocks import ExtractorError
 from corpora.wikipedia.dump import examine, read_pages
 from corpora.wikipedia.html.text import MAX_DEPTH, extract
 from corpora.wikipedia.ledger import count_page, links_add_up
+from corpora.wikipedia.templates import load_templates
 from corpora.wikipedia.titles import wiki_of
+from corpora.wikipedia.wikitext import extract as read_wikitext
 
 VARIANT = json.dumps({"twoway": [{"l": "zh-hans", "t": "软件"}, {"l": "zh-hant", "t": "軟體"}]})
 
@@ -200,3 +205,45 @@ def test_parsoid_and_the_old_parser_give_the_same_text_and_links(name, realdata)
 
     assert new.text == old.text
     assert new.links == old.links
+
+
+def records(folder):
+    """Yield the records of a folder that have HTML and wikitext."""
+    for path in sorted((folder / "enterprise").rglob("*")):
+        lines = []
+        if path.suffix == ".json":
+            lines = [path.read_bytes()]
+        elif path.name.endswith(".tar.gz"):
+            with tarfile.open(path) as archive:
+                lines = [line for member in archive for line in archive.extractfile(member)]
+        for record in map(json.loads, lines):
+            body = record.get("article_body", {}) if isinstance(record, dict) else {}
+            if body.get("html") and body.get("wikitext"):
+                yield record, body["html"], body["wikitext"]
+
+
+def context(words):
+    return r"\W+".join(map(re.escape, words))
+
+
+@pytest.mark.realdata
+def test_where_wikitext_has_a_hole_the_rendered_page_has_something(realdata):
+    outcomes, n_pages = Counter(), 0
+    for record, html, source in records(realdata("wiki-html")):
+        lang, title = record["in_language"]["identifier"], record["name"]
+        wiki = wiki_of(name=record["is_part_of"]["identifier"], lang=lang)
+        rendered = extract(html, wiki, None, title=title).text
+        given = {"title": title, "today": record["date_modified"][:10]}
+        page = read_wikitext(source, wiki, load_templates(lang), **given)
+        n_pages += 1
+        for hole, name in zip(page.holes, page.hole_names, strict=True):
+            before = re.findall(r"\w+", page.text[max(0, hole - 80) : hole])[-3:]
+            after = re.findall(r"\w+", page.text[hole : hole + 80])[:3]
+            there = re.search(
+                rf"{context(before)}(.{{,400}}?)\b{context(after)}", rendered, re.DOTALL
+            )
+            is_value = bool(there and re.search(r"\w", there[1]))
+            outcomes[name if there and not is_value else is_value] += 1
+
+    assert n_pages == 129
+    assert outcomes == {True: 19, False: 1, "<math>": 2}  # formulas are holes of both

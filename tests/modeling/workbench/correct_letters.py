@@ -44,7 +44,7 @@ class Correcting(Editor):
 
     def __init__(self, browser, folder, entity):
         super().__init__(browser)
-        self.page.set_default_timeout(60_000)
+        self.page.set_default_timeout(300_000)
         self.folder, self.entity = folder, entity
         self.rows = defaultdict(Counter)
         self.refusals = Counter()
