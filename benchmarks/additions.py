@@ -45,14 +45,14 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, open_dataset, read_batches
 from corpora.document import Document, Mention, index_of
 from corpora.evidence.evidence import cross_fit
-from corpora.evidence.places import Floats, Places
+from corpora.evidence.places import Floats, TruthPlaces
 from corpora.evidence.precision import lowest_threshold, wilson
 from corpora.hashing.sampling import ratio
 from corpora.matching.form_dictionary import Matching, build_table, choose_forms, read_meanings
 from corpora.matching.form_facts import FormFacts, write_facts
 from corpora.matching.form_table import FormTable
 from corpora.matching.link_truth import labelled
-from corpora.matching.place_features import NAMES, Knowledge
+from corpora.matching.place_features import NAMES, PlaceKnowledge
 from corpora.matching.survey import Survey, Texts, sum_surveys
 from corpora.matching.title_matches import match_titles, page_forms, spelled_as_linked
 from corpora.registers.entry import kind_of_label
@@ -120,7 +120,7 @@ def write(path: Path, schema: str, batches: list[pa.RecordBatch]) -> Path:
     return path
 
 
-def survey(documents: Path, vocab: Path, folder: Path, *, lang: str | None) -> Knowledge:
+def survey(documents: Path, vocab: Path, folder: Path, *, lang: str | None) -> PlaceKnowledge:
     """Write the tables of a gate, as the pipeline does, and open them."""
     aliases = open_dataset(vocab, "entities")
     meanings = read_meanings(aliases.path / shard.name for shard in aliases.shards)
@@ -137,10 +137,12 @@ def survey(documents: Path, vocab: Path, folder: Path, *, lang: str | None) -> K
     rows = write(folder / "survey", "form_survey", list(counter.tables()))
     n_entities = len(facts.entities)
     sum_surveys([rows], folder, n_forms=len(facts.counts), n_entities=n_entities)
-    return Knowledge.open(folder, chosen)
+    return PlaceKnowledge.open(folder, chosen)
 
 
-def places_of(documents: Path, known: Knowledge, folder: Path, *, lang: str | None) -> Places:
+def places_of(
+    documents: Path, known: PlaceKnowledge, folder: Path, *, lang: str | None
+) -> TruthPlaces:
     """Judge all places of known truth."""
     table, ids, parts = FormTable(folder / "forms"), [], []
     for batch in batches_of(documents):
@@ -148,10 +150,10 @@ def places_of(documents: Path, known: Knowledge, folder: Path, *, lang: str | No
         ids += batch.column("id").take(pa.array(of)).to_pylist()
         parts.append(columns)
     features, truth, weights = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return Places.of(features, truth, ids, names=NAMES, weights=weights).part(weights > 0)
+    return TruthPlaces.of(features, truth, ids, names=NAMES, weights=weights).part(weights > 0)
 
 
-def found_again(places: Places, values: Floats, n_links: int) -> str:
+def found_again(places: TruthPlaces, values: Floats, n_links: int) -> str:
     """Show which fraction of all links is found at each precision."""
     cells = []
     for precision in PRECISIONS:

@@ -24,7 +24,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from modeling.data.batch import Layout, Rows, Words
+from modeling.data.batch import BatchWords, LayerRows, Layout
 from modeling.layers.attention import (
     EntityAwareAttention,
     RelativeSelfAttention,
@@ -52,7 +52,7 @@ PAIRS = [
 class GatheredAttention(RelativeSelfAttention):
     """Relative attention that gathers from n x n offsets; autograd keeps all of them."""
 
-    def forward(self, x: Tensor, rows: Rows) -> Tensor:
+    def forward(self, x: Tensor, rows: LayerRows) -> Tensor:
         layout = rows.subwords
         query, key, value = (
             to_heads(project(x), layout, self.n_heads)
@@ -87,25 +87,27 @@ def layer_of(kind: str) -> EncoderLayer:
     )
 
 
-def make_rows(n_sequences: int, length: int, device: str) -> Rows:
+def make_rows(n_sequences: int, length: int, device: str) -> LayerRows:
     """Return full sequences, of words with one subword and two subwords in turn."""
     layout = Layout.of([length] * n_sequences)
     words_of = torch.arange(length) // 3 * 2 + (torch.arange(length) % 3 > 0)
     n_words = int(words_of[-1]) + 1
     of_subword = (torch.arange(n_sequences)[:, None] * n_words + words_of).flatten()
-    words = Words(Layout.of([n_words] * n_sequences), of_subword, torch.bincount(of_subword))
+    words = BatchWords(Layout.of([n_words] * n_sequences), of_subword, torch.bincount(of_subword))
     entities = Layout.of([0] * n_sequences)
-    return Rows(subwords=layout, together=layout, words=words, entities=entities).to(device)
+    return LayerRows(subwords=layout, together=layout, words=words, entities=entities).to(device)
 
 
-def once(layer: nn.Module, x: Tensor, rows: Rows, *, arguments: argparse.Namespace) -> None:
+def once(layer: nn.Module, x: Tensor, rows: LayerRows, *, arguments: argparse.Namespace) -> None:
     """Run a layer forward and backward."""
     with torch.autocast(x.device.type, torch.bfloat16, enabled=arguments.bfloat16):
         y = layer(x, rows)
     y.sum().backward()
 
 
-def seconds(layer: nn.Module, x: Tensor, rows: Rows, *, arguments: argparse.Namespace) -> float:
+def seconds(
+    layer: nn.Module, x: Tensor, rows: LayerRows, *, arguments: argparse.Namespace
+) -> float:
     """Return the seconds of one run, by the clock that the arguments name."""
     clock = {"wall": time.perf_counter, "process": time.process_time}[arguments.clock]
     begin = clock()
@@ -115,7 +117,9 @@ def seconds(layer: nn.Module, x: Tensor, rows: Rows, *, arguments: argparse.Name
     return clock() - begin
 
 
-def peak_bytes(layer: nn.Module, x: Tensor, rows: Rows, *, arguments: argparse.Namespace) -> int:
+def peak_bytes(
+    layer: nn.Module, x: Tensor, rows: LayerRows, *, arguments: argparse.Namespace
+) -> int:
     """Return the most bytes that one run allocates at a time, above what was there before."""
     layer.zero_grad(set_to_none=False)
     if x.is_cuda:
@@ -136,7 +140,7 @@ def peak_bytes(layer: nn.Module, x: Tensor, rows: Rows, *, arguments: argparse.N
     return peak
 
 
-def kept_bytes(layer: nn.Module, x: Tensor, rows: Rows) -> int:
+def kept_bytes(layer: nn.Module, x: Tensor, rows: LayerRows) -> int:
     """Return the bytes that a layer keeps for the backward pass, without weights and input."""
     known = {tensor.untyped_storage().data_ptr() for tensor in (x, *layer.parameters())}
     kept = {}

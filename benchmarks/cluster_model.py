@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 from corpora.datasets.shards import Shard
 from corpora.runs.receipts import Accounting, Receipt, Totals, read_receipt, write_receipt
-from corpora.system.buckets import Bucket, Found
+from corpora.system.buckets import Bucket, ListedObject
 from corpora.system.files import sha256_of
 from pipelines import news_to_documents
 
@@ -139,7 +139,9 @@ def measured(costs: Costs) -> Costs:
 def _planning(folder: Path, *, n_archives: int) -> float:
     """Plan archives of 1 GiB each, which a listing of a bucket has; nothing is read."""
     when = datetime(2026, 11, 1, tzinfo=UTC)
-    listing = [Found(f"{n:08}.warc.gz", 1 << 30, f"{n:032x}", when) for n in range(n_archives)]
+    listing = [
+        ListedObject(f"{n:08}.warc.gz", 1 << 30, f"{n:032x}", when) for n in range(n_archives)
+    ]
     options = news_to_documents.Options(warc=("s3://archives/news",), output=folder / "out")
     environment = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
     with (

@@ -26,10 +26,10 @@ import torch
 import transformers
 from torch import Tensor
 
-from modeling.data.batch import Batch, Layout, Mentions, Rows, Targets
+from modeling.data.batch import Batch, BatchMentions, LayerRows, Layout, Targets
 from modeling.huggingface.importing import read_pretrained
 from modeling.models.costs import batch_flops
-from modeling.models.pretraining import PretrainingModel
+from modeling.models.pretraining_model import PretrainingModel
 
 MASK, RATIO, MENTION = 4, 0.15, 3
 
@@ -54,13 +54,13 @@ def build_batch(lengths: np.ndarray, arguments: argparse.Namespace) -> Batch:
     ids[targets["subwords"].rows] = MASK
     names[targets["entities"].rows] = 2
     starts = 1 + generator.integers(0, lengths[of_entities] - 1 - MENTION)
-    mentions = Mentions(
+    mentions = BatchMentions(
         entities=names,
         positions=torch.from_numpy((starts[:, None] + np.arange(MENTION)).ravel()),
         offsets=torch.arange(len(starts)) * MENTION,
     )
     names_of_texts = tuple(map(str, range(len(lengths))))
-    rows = Rows(subwords, together, entities=entities)
+    rows = LayerRows(subwords, together, entities=entities)
     return Batch(names_of_texts, ids, rows, mentions=mentions, targets=targets)
 
 

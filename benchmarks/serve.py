@@ -38,7 +38,7 @@ from corpora.tei.edition import edition_path, load_edition
 from corpora.tei.reader import read_tei
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import EncoderConfig
-from modeling.models.tagging import TaggingModel
+from modeling.models.tagging_model import TaggingModel
 from modeling.taggers.tagger import Tagger, document_of, sentences_of
 from modeling.tagging_config import HeadConfig, SentencesConfig, TaggerConfig
 

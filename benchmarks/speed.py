@@ -33,9 +33,9 @@ from modeling.data.entities import Scopes
 from modeling.data.examples import ExampleSet
 from modeling.data.texts import SubwordIds
 from modeling.models.costs import batch_flops
-from modeling.models.pretraining import PretrainingModel
+from modeling.models.pretraining_model import PretrainingModel
 from modeling.recipes import change
-from modeling.recipes.pretraining import recipe
+from modeling.recipes.pretraining_recipes import recipe
 from modeling.training.loop import Conditions, train
 from modeling.training.metrics import peak_flops
 from modeling.training.optimizer import Optimizer

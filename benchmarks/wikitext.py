@@ -38,7 +38,7 @@ from benchmarks.inputs import existing
 from corpora.wikipedia import wikiextractor
 from corpora.wikipedia.blocks import PageText
 from corpora.wikipedia.dump import examine, read_pages
-from corpora.wikipedia.pages import Page
+from corpora.wikipedia.pages import WikiPage
 from corpora.wikipedia.siteinfo import SiteInfo
 from corpora.wikipedia.templates import load_templates
 from corpora.wikipedia.titles import Wiki, wiki_of
@@ -61,7 +61,7 @@ class Sample:
     """Articles of a dump, and what is needed to read them: the wiki, and its templates."""
 
     site: SiteInfo
-    pages: list[Page]
+    pages: list[WikiPage]
 
     def __post_init__(self) -> None:
         self.forget()
@@ -101,13 +101,13 @@ def load(path: Path, n_pages: int, seed: int) -> Sample:
             for page in read_pages(
                 path, range_, source=path.name, max_page_bytes=1 << 27, work_directory=Path(name)
             )
-            if isinstance(page, Page) and is_article(page, wiki)
+            if isinstance(page, WikiPage) and is_article(page, wiki)
         ]
     chosen = random.Random(seed).sample(found, min(n_pages, len(found)))
     return Sample(dump.site, chosen)
 
 
-def is_article(page: Page, wiki: Wiki) -> bool:
+def is_article(page: WikiPage, wiki: Wiki) -> bool:
     """Return whether a page is neither a redirect nor in another namespace."""
     namespace = wiki.namespace(page.title) if page.namespace is None else page.namespace
     is_redirect = page.redirect is not None or page.text.lstrip()[:1] == "#"
@@ -218,7 +218,7 @@ def prose(page: PageText) -> str:
     )
 
 
-def results(page: Page, sample: Sample) -> dict[str, PageText]:
+def results(page: WikiPage, sample: Sample) -> dict[str, PageText]:
     """Return what each engine makes of a page, by its name."""
     wiki, title = sample.wiki, page.title
     command = by_command(escape(page.text, quote=False), title)
@@ -227,7 +227,7 @@ def results(page: Page, sample: Sample) -> dict[str, PageText]:
         ONOMA: extract(page.text, wiki, sample.templates, title=title, today=page.timestamp[:10])
     }
     for name, lines in ((COMMAND, command), (ADAPTED, adapted)):
-        reader = wikiextractor.Reader(wiki)
+        reader = wikiextractor.ExtractorReader(wiki)
         reader.read("\n".join(lines))
         pages[name] = PageText()
         reader.fill(pages[name])

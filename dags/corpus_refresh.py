@@ -7,7 +7,7 @@ from typing import TypedDict
 from airflow.sdk import Param, task_group
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
-from onoma_refresh.job import Job, given, log, step
+from onoma_refresh.job import DagTask, given, log, step
 from onoma_refresh.results import date_of_dump, write_json
 from onoma_refresh.schedule import (
     CORPORA,
@@ -20,7 +20,7 @@ from onoma_refresh.schedule import (
     refresh_dag,
     whole,
 )
-from onoma_refresh.settings import NAME, Settings, shelves_of_wiki
+from onoma_refresh.settings import NAME, RefreshSettings, shelves_of_wiki
 
 NEWEST = "latest-complete"
 """The value of ``date`` that stands for the newest complete dump."""
@@ -34,7 +34,7 @@ See `docs/airflow.md`.
 """
 
 
-class Plan(TypedDict):
+class CorpusPlan(TypedDict):
     """The plan of a wiki."""
 
     wiki: str
@@ -45,13 +45,13 @@ class Plan(TypedDict):
 
 
 @step()
-def wikis(job: Job) -> list[str]:
+def wikis(job: DagTask) -> list[str]:
     """List the wikis of this run."""
     return chosen(job.settings.wikis, job.params["wikis"], table="wiki")
 
 
 @step()
-def plan(job: Job, name: str) -> Plan:
+def plan(job: DagTask, name: str) -> CorpusPlan:
     """Make the plan of a wiki; one that cannot be made stops no other wiki."""
     settings = job.settings
     version = checked(job.params, "version", NAME) or job.version()
@@ -64,7 +64,7 @@ def plan(job: Job, name: str) -> Plan:
     }
 
 
-def _previous(settings: Settings, wiki: str) -> dict[str, str]:
+def _previous(settings: RefreshSettings, wiki: str) -> dict[str, str]:
     """Return the current version of each part; stops where one that models depend on has gone."""
     shelves = shelves_of_wiki(wiki)
     found = {part: settings.current(shelf) for part, shelf in shelves.items()}
@@ -79,7 +79,7 @@ def _previous(settings: Settings, wiki: str) -> dict[str, str]:
 
 
 @step(JOB)
-def download(job: Job, plan: Plan) -> list[str]:
+def download(job: DagTask, plan: CorpusPlan) -> list[str]:
     """Download the newest complete dump, or the dump of a date; return its files.
 
     The date is written down, so that the same run never takes a newer dump. A dump that is older
@@ -106,7 +106,7 @@ def download(job: Job, plan: Plan) -> list[str]:
 
 
 @step(JOB)
-def documents(job: Job, plan: Plan, files: list[str]) -> str:
+def documents(job: DagTask, plan: CorpusPlan, files: list[str]) -> str:
     """Make documents from the dump; pages that have not changed are taken over."""
     previous = plan["previous"].get("documents")
     has_hashes = previous and (Path(previous) / "reuse").is_dir()
@@ -119,7 +119,7 @@ def documents(job: Job, plan: Plan, files: list[str]) -> str:
 
 
 @step(JOB)
-def compare(job: Job, plan: Plan, documents: str) -> str:
+def compare(job: DagTask, plan: CorpusPlan, documents: str) -> str:
     """Compare with the current version; stop where it moved too far, skip where nothing changed."""
     previous = plan["previous"].get("documents")
     if not previous:
@@ -139,7 +139,7 @@ def compare(job: Job, plan: Plan, documents: str) -> str:
     return documents
 
 
-def _is_same(plan: Plan, documents: str) -> bool:
+def _is_same(plan: CorpusPlan, documents: str) -> bool:
     """Tell whether these documents, and all that was made from them, are current."""
     current = [plan["previous"].get(part, "") for part in ("documents", "vocabulary", "examples")]
     if not all(current) or len({Path(folder).name for folder in current}) > 1:
@@ -149,7 +149,7 @@ def _is_same(plan: Plan, documents: str) -> bool:
 
 
 @step(JOB)
-def vocabulary(job: Job, plan: Plan, documents: str) -> str:
+def vocabulary(job: DagTask, plan: CorpusPlan, documents: str) -> str:
     """Count entities; known entities keep their ids."""
     return job.make(
         "pipelines.documents_to_entity_vocab",
@@ -161,7 +161,7 @@ def vocabulary(job: Job, plan: Plan, documents: str) -> str:
 
 
 @step(JOB)
-def tokenizer(job: Job, plan: Plan, documents: str) -> str:
+def tokenizer(job: DagTask, plan: CorpusPlan, documents: str) -> str:
     """Return the tokenizer of the settings, or the current one, or learn one."""
     wiki = job.settings.wikis[plan["wiki"]]
     if there := wiki.tokenizer or plan["previous"].get("tokenizer"):
@@ -174,7 +174,7 @@ def tokenizer(job: Job, plan: Plan, documents: str) -> str:
 
 
 @step(JOB)
-def examples(job: Job, plan: Plan, documents: str, *made: str) -> str:
+def examples(job: DagTask, plan: CorpusPlan, documents: str, *made: str) -> str:
     """Make the examples for pre-training; ``made`` are tokenizer and vocabulary."""
     tokenizer, vocabulary = made
     return job.make(
@@ -187,7 +187,7 @@ def examples(job: Job, plan: Plan, documents: str, *made: str) -> str:
 
 
 @step(JOB, outlets=[CORPORA])
-def publish(job: Job, plan: Plan, made: dict[str, str]) -> dict[str, dict[str, object]]:
+def publish(job: DagTask, plan: CorpusPlan, made: dict[str, str]) -> dict[str, dict[str, object]]:
     """Verify and publish, the examples last; add an event to the asset."""
     shelves = shelves_of_wiki(plan["wiki"])
     for part, shelf in shelves.items():
@@ -203,7 +203,7 @@ def publish(job: Job, plan: Plan, made: dict[str, str]) -> dict[str, dict[str, o
 
 
 @step()
-def tidy(job: Job, plan: Plan) -> None:
+def tidy(job: DagTask, plan: CorpusPlan) -> None:
     """Remove versions and dumps that nobody needs, and the work folder of this run."""
     job.prune(*shelves_of_wiki(plan["wiki"]).values())
     job.remove_dumps(plan["wiki"])

@@ -7,7 +7,7 @@ from airflow.sdk import Param, task_group
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from onoma_refresh import changes
-from onoma_refresh.job import MODEL, Job, StoppedError, step
+from onoma_refresh.job import MODEL, DagTask, LimitPassedError, step
 from onoma_refresh.schedule import (
     EDITIONS,
     JOB,
@@ -18,7 +18,7 @@ from onoma_refresh.schedule import (
     names_of,
     refresh_dag,
 )
-from onoma_refresh.settings import Settings
+from onoma_refresh.settings import RefreshSettings
 
 DOC = """\
 For each `[[edition]]` of the settings that has changed since it was published or refused (`force`:
@@ -29,7 +29,7 @@ is published**. Clear it to decide again, or mark it as a success to publish in 
 """
 
 
-class Plan(TypedDict):
+class EditionPlan(TypedDict):
     """The plan of an edition."""
 
     edition: str
@@ -42,13 +42,13 @@ class Plan(TypedDict):
 
 
 @step()
-def editions(job: Job) -> list[str]:
+def editions(job: DagTask) -> list[str]:
     """List the editions that this run looks at."""
     return chosen(job.settings.editions, job.params["editions"], table="edition")
 
 
 @step()
-def look(job: Job, name: str) -> Plan:
+def look(job: DagTask, name: str) -> EditionPlan:
     """Make the plan of an edition; skip it where it has not changed."""
     settings = job.settings
     edition = settings.editions[name]
@@ -66,7 +66,7 @@ def look(job: Job, name: str) -> Plan:
     }
 
 
-def _encoder(settings: Settings, model: str) -> str:
+def _encoder(settings: RefreshSettings, model: str) -> str:
     """Return the folder of an encoder: the current one of a [[model]], or a given folder.
 
     Returns an empty string where the edition names none.
@@ -80,7 +80,7 @@ def _encoder(settings: Settings, model: str) -> str:
 
 
 @step(JOB)
-def ner(job: Job, plan: Plan) -> str:
+def ner(job: DagTask, plan: EditionPlan) -> str:
     """Make NER data from the TEI files."""
     edition = job.settings.editions[plan["edition"]]
     return job.make(
@@ -91,7 +91,7 @@ def ner(job: Job, plan: Plan) -> str:
 
 
 @step(TRAIN, pool=TRAINING)
-def finetune(job: Job, plan: Plan, ner: str) -> str:
+def finetune(job: DagTask, plan: EditionPlan, ner: str) -> str:
     """Train a tagger; return an empty string where the settings name no model."""
     if not plan["encoder"]:
         return ""
@@ -100,7 +100,7 @@ def finetune(job: Job, plan: Plan, ner: str) -> str:
 
 
 @step(JOB, pool=TRAINING)
-def evaluate(job: Job, plan: Plan, *made: str) -> None:
+def evaluate(job: DagTask, plan: EditionPlan, *made: str) -> None:
     """Score a tagger on NER data; stop where it is worse than the current one."""
     ner, tagger = made
     if not tagger:
@@ -108,20 +108,20 @@ def evaluate(job: Job, plan: Plan, *made: str) -> None:
     edition = job.settings.editions[plan["edition"]]
     try:
         job.evaluate(edition, ner=f"{ner}/ner", tagger=tagger)
-    except StoppedError:
+    except LimitPassedError:
         changes.mark_seen(job.settings, edition.name, plan["state"], outcome="refused")
         raise
 
 
 @step(outlets=[EDITIONS])
-def publish_ner(job: Job, plan: Plan, ner: str) -> None:
+def publish_ner(job: DagTask, plan: EditionPlan, ner: str) -> None:
     """Verify and publish the NER data; add an event to the asset."""
     published = job.publish(ner, f"{plan['edition']}-ner", plan["version"])
     job.add_event(EDITIONS, edition=plan["edition"], **published)
 
 
 @step(outlets=[TAGGERS])
-def publish_tagger(job: Job, plan: Plan, tagger: str) -> None:
+def publish_tagger(job: DagTask, plan: EditionPlan, tagger: str) -> None:
     """Verify and publish the tagger with its scores; add an event to the asset."""
     if not tagger:
         raise AirflowSkipException(f"{plan['edition']}: the settings name no model.")
@@ -130,7 +130,7 @@ def publish_tagger(job: Job, plan: Plan, tagger: str) -> None:
 
 
 @step(trigger_rule="none_failed_min_one_success")
-def tidy(job: Job, plan: Plan) -> None:
+def tidy(job: DagTask, plan: EditionPlan) -> None:
     """Note that this state is published; remove what nobody needs."""
     changes.mark_seen(job.settings, plan["edition"], plan["state"], outcome="published")
     job.prune(f"{plan['edition']}-ner", f"{plan['edition']}-tagger")

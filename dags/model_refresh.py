@@ -8,7 +8,7 @@ from typing import TypedDict
 from airflow.sdk import task_group
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
-from onoma_refresh.job import MODEL, Job, given, step
+from onoma_refresh.job import MODEL, DagTask, given, step
 from onoma_refresh.results import write_json
 from onoma_refresh.schedule import (
     CORPORA,
@@ -22,7 +22,7 @@ from onoma_refresh.schedule import (
     names_of,
     refresh_dag,
 )
-from onoma_refresh.settings import Model, Settings
+from onoma_refresh.settings import ModelEntry, RefreshSettings
 
 DOC = """\
 For each `[[model]]` of the settings whose examples are new since it was last trained, by their
@@ -33,7 +33,7 @@ an encoder is published unjudged. See `docs/airflow.md`.
 """
 
 
-class Plan(TypedDict):
+class ModelPlan(TypedDict):
     """The plan of a model."""
 
     model: str
@@ -46,13 +46,13 @@ class Plan(TypedDict):
 
 
 @step()
-def models(job: Job) -> list[str]:
+def models(job: DagTask) -> list[str]:
     """List the models that this run looks at."""
     return chosen(job.settings.models, job.params["models"], table="model")
 
 
 @step()
-def plan(job: Job, name: str) -> Plan:
+def plan(job: DagTask, name: str) -> ModelPlan:
     """Make the plan of a model; skip it where there is nothing new to learn from.
 
     A plan that cannot be made stops no other model.
@@ -74,7 +74,7 @@ def plan(job: Job, name: str) -> Plan:
     return made
 
 
-def _is_due(settings: Settings, name: str, *, wikis: Set[str], run: str) -> bool:
+def _is_due(settings: RefreshSettings, name: str, *, wikis: Set[str], run: str) -> bool:
     """Tell whether a model learns from one of the wikis, or from examples that it has not seen.
 
     Of several events that come while the DAG runs, Airflow hands only the first to the next run.
@@ -89,7 +89,7 @@ def _is_due(settings: Settings, name: str, *, wikis: Set[str], run: str) -> bool
     return last["run"] == run or last["examples"] != str(examples)
 
 
-def _has_learned(settings: Settings, name: str, *, run: str) -> bool:
+def _has_learned(settings: RefreshSettings, name: str, *, run: str) -> bool:
     """Tell whether an encoder is published, and the examples are those of its last training."""
     begun = _begun(settings, name)
     if not begun.is_file() or not settings.current(f"{name}-encoder"):
@@ -99,7 +99,7 @@ def _has_learned(settings: Settings, name: str, *, run: str) -> bool:
     return last["run"] != run and fingerprint != "" and last.get("fingerprint") == fingerprint
 
 
-def _fingerprint(settings: Settings, name: str) -> str:
+def _fingerprint(settings: RefreshSettings, name: str) -> str:
     """Return the fingerprint of the current examples of a model; empty where there is none."""
     examples = settings.current(f"{settings.models[name].wiki}-examples")
     try:
@@ -109,12 +109,12 @@ def _fingerprint(settings: Settings, name: str) -> str:
     return str(published.get("fingerprint", ""))
 
 
-def _begun(settings: Settings, model: str) -> Path:
+def _begun(settings: RefreshSettings, model: str) -> Path:
     """Return the file that names the examples, and the run, of the last training of a model."""
     return settings.work / "models" / f"{model}.json"
 
 
-def _plan(settings: Settings, model: Model, version: str) -> Plan:
+def _plan(settings: RefreshSettings, model: ModelEntry, version: str) -> ModelPlan:
     encoder = settings.current(f"{model.name}-encoder")
     init_from = encoder / "final" if encoder else model.init_from
     return {
@@ -127,7 +127,7 @@ def _plan(settings: Settings, model: Model, version: str) -> Plan:
 
 
 @step(TRAIN, pool=TRAINING)
-def pretrain(job: Job, plan: Plan) -> str:
+def pretrain(job: DagTask, plan: ModelPlan) -> str:
     """Train an encoder further; a retry resumes from the last checkpoint."""
     model = job.settings.models[plan["model"]]
     examples = plan["examples"] or job.settings.current(f"{model.wiki}-examples")
@@ -138,7 +138,7 @@ def pretrain(job: Job, plan: Plan) -> str:
 
 
 @step(TRAIN, pool=TRAINING)
-def finetune(job: Job, plan: Plan, encoder: str) -> dict[str, str] | None:
+def finetune(job: DagTask, plan: ModelPlan, encoder: str) -> dict[str, str] | None:
     """Train a tagger of the edition on its NER data; return None where it has none.
 
     Uses the data that is current now, because pre-training may have taken days. Returns the folders
@@ -154,7 +154,7 @@ def finetune(job: Job, plan: Plan, encoder: str) -> dict[str, str] | None:
 
 
 @step(JOB, pool=TRAINING)
-def evaluate(job: Job, plan: Plan, trained: dict[str, str] | None) -> None:
+def evaluate(job: DagTask, plan: ModelPlan, trained: dict[str, str] | None) -> None:
     """Score the tagger; stop where it is worse than the current one."""
     if trained:
         edition = job.settings.models[plan["model"]].edition
@@ -162,14 +162,14 @@ def evaluate(job: Job, plan: Plan, trained: dict[str, str] | None) -> None:
 
 
 @step(outlets=[ENCODERS])
-def publish_encoder(job: Job, plan: Plan, encoder: str) -> None:
+def publish_encoder(job: DagTask, plan: ModelPlan, encoder: str) -> None:
     """Verify and publish the encoder; add an event to the asset."""
     published = job.publish(encoder, f"{plan['model']}-encoder", plan["version"], by=MODEL)
     job.add_event(ENCODERS, model=plan["model"], **published)
 
 
 @step(outlets=[TAGGERS])
-def publish_tagger(job: Job, plan: Plan, trained: dict[str, str] | None) -> None:
+def publish_tagger(job: DagTask, plan: ModelPlan, trained: dict[str, str] | None) -> None:
     """Verify and publish the tagger that the encoder was judged by; add an event to the asset."""
     if not trained:
         raise AirflowSkipException(f"{plan['model']}: no edition with NER data.")
@@ -179,7 +179,7 @@ def publish_tagger(job: Job, plan: Plan, trained: dict[str, str] | None) -> None
 
 
 @step(trigger_rule="none_failed_min_one_success")
-def tidy(job: Job, plan: Plan) -> None:
+def tidy(job: DagTask, plan: ModelPlan) -> None:
     """Remove what nobody needs, and the work folder of this run."""
     edition = job.settings.models[plan["model"]].edition
     job.prune(f"{plan['model']}-encoder", *([f"{edition}-tagger"] if edition else []))

@@ -6,7 +6,7 @@ from typing import TypedDict
 from airflow.sdk import task_group
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
-from onoma_refresh.job import Job, given, step
+from onoma_refresh.job import DagTask, given, step
 from onoma_refresh.results import rows_in
 from onoma_refresh.schedule import (
     CRAWLS,
@@ -17,7 +17,7 @@ from onoma_refresh.schedule import (
     names_of,
     refresh_dag,
 )
-from onoma_refresh.settings import News, Settings
+from onoma_refresh.settings import News, RefreshSettings
 
 DOC = """\
 For each `[[news]]` of the settings. **documents** first crawls, one file of sites at a time (pool
@@ -26,7 +26,7 @@ all are kept. **annotate** adds mentions of the current vocabulary of `wiki`. Se
 """
 
 
-class Plan(TypedDict):
+class NewsPlan(TypedDict):
     """The plan of a ``[[news]]`` entry."""
 
     news: str
@@ -40,18 +40,18 @@ class Plan(TypedDict):
 
 
 @step()
-def names(job: Job) -> list[str]:
+def names(job: DagTask) -> list[str]:
     """List the files of sites of this run."""
     return chosen(job.settings.news, job.params["news"], table="news")
 
 
 @step()
-def plan(job: Job, name: str) -> Plan:
+def plan(job: DagTask, name: str) -> NewsPlan:
     """Make the plan of a file of sites; one that cannot be made stops no other."""
     return _plan(job.settings, job.settings.news[name], job.version("%Y%m%dT%H%M"))
 
 
-def _plan(settings: Settings, news: News, version: str) -> Plan:
+def _plan(settings: RefreshSettings, news: News, version: str) -> NewsPlan:
     name = news.name
     vocabulary = settings.current(f"{news.wiki}-vocab") if news.wiki else None
     check_version(settings, [f"{name}-news", f"{name}-annotated"], version)
@@ -67,7 +67,7 @@ def _plan(settings: Settings, news: News, version: str) -> Plan:
 
 
 @step(JOB, pool=CRAWLS)
-def documents(job: Job, plan: Plan) -> str:
+def documents(job: DagTask, plan: NewsPlan) -> str:
     """Crawl, and make documents of the articles that no earlier version has.
 
     A retry finishes the crawl that was begun, and begins no other.
@@ -87,7 +87,7 @@ def documents(job: Job, plan: Plan) -> str:
 
 
 @step(JOB)
-def annotate(job: Job, plan: Plan, documents: str) -> str:
+def annotate(job: DagTask, plan: NewsPlan, documents: str) -> str:
     """Add mentions of a vocabulary's entities; return an empty string where there is no wiki."""
     news = job.settings.news[plan["news"]]
     if not news.wiki:
@@ -100,7 +100,7 @@ def annotate(job: Job, plan: Plan, documents: str) -> str:
 
 
 @step(outlets=[NEWS])
-def publish(job: Job, plan: Plan, made: dict[str, str]) -> None:
+def publish(job: DagTask, plan: NewsPlan, made: dict[str, str]) -> None:
     """Verify and publish; add an event to the asset."""
     published = {
         part: job.publish(folder, f"{plan['news']}-{part}", plan["version"])
@@ -111,7 +111,7 @@ def publish(job: Job, plan: Plan, made: dict[str, str]) -> None:
 
 
 @step()
-def tidy(job: Job, plan: Plan) -> None:
+def tidy(job: DagTask, plan: NewsPlan) -> None:
     """Remove the work folder of this run."""
     job.remove_work(plan["work"])
 

@@ -34,7 +34,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Units:
+class DrawnUnits:
     """The units (documents or sentences) that are drawn, and the unit of each sentence."""
 
     kind: Unit
@@ -44,7 +44,7 @@ class Units:
     """U, the number of units."""
 
     @classmethod
-    def choose(cls, document_ids: Sequence[str]) -> "Units":
+    def choose(cls, document_ids: Sequence[str]) -> "DrawnUnits":
         """Choose documents as units if there are at least ``MIN_DOCUMENTS``, else sentences."""
         ids: dict[str, int] = {}
         of = [ids.setdefault(id, len(ids)) for id in document_ids]
@@ -53,7 +53,9 @@ class Units:
         return cls("documents", np.array(of, np.int64), len(ids))
 
 
-def resample(columns: Numbers, units: Units, *, replicates: int = 1000, seed: int = 1) -> Reals:
+def resample(
+    columns: Numbers, units: DrawnUnits, *, replicates: int = 1000, seed: int = 1
+) -> Reals:
     """Sum the (N, K) counts of sentences over the units of each replicate, shape (R, K)."""
     sums = np.zeros((units.n, columns.shape[1]))
     np.add.at(sums, units.of, columns)

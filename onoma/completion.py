@@ -22,7 +22,7 @@ from corpora.system.arguments import execute, option, parse
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class CompletionWords:
     """The words that may follow a command."""
 
     about: str = ""
@@ -33,7 +33,7 @@ class Words:
     """Words that may follow without an option: subcommands (``publish``) and choices."""
 
 
-def words_of(*parsers: argparse.ArgumentParser, about: str = "") -> Words:
+def words_of(*parsers: argparse.ArgumentParser, about: str = "") -> CompletionWords:
     """Collect the options and words of the parsers of a command and of its subcommands."""
     options: dict[str, tuple[str, ...]] = {}
     helps: dict[str, str] = {}
@@ -54,10 +54,10 @@ def words_of(*parsers: argparse.ArgumentParser, about: str = "") -> Words:
             name = action.option_strings[-1]
             options[name] = choices
             helps[name] = " ".join((action.help or "").replace("%%", "%").split())
-    return Words(about, options, helps, tuple(positional))
+    return CompletionWords(about, options, helps, tuple(positional))
 
 
-def to_bash(commands: Mapping[str, Words]) -> Iterator[str]:
+def to_bash(commands: Mapping[str, CompletionWords]) -> Iterator[str]:
     """Write a completion script for bash; files are completed where nothing else fits."""
     yield "_onoma() {"
     yield '  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words=""'
@@ -81,14 +81,14 @@ def to_bash(commands: Mapping[str, Words]) -> Iterator[str]:
     yield "complete -o default -F _onoma onoma"
 
 
-def to_zsh(commands: Mapping[str, Words]) -> Iterator[str]:
+def to_zsh(commands: Mapping[str, CompletionWords]) -> Iterator[str]:
     """Write a completion script for zsh, which loads the script for bash."""
     yield "#compdef onoma"
     yield "autoload -Uz bashcompinit && bashcompinit"
     yield from to_bash(commands)
 
 
-def to_fish(commands: Mapping[str, Words]) -> Iterator[str]:
+def to_fish(commands: Mapping[str, CompletionWords]) -> Iterator[str]:
     """Write a completion script for fish, with the help of each command and option."""
     first = "complete -c onoma -n __fish_use_subcommand"
     for name, words in commands.items():
@@ -115,7 +115,7 @@ class Options:
     )
 
 
-def all_words() -> dict[str, Words]:
+def all_words() -> dict[str, CompletionWords]:
     """Collect the words that may follow each command of ``onoma``."""
     commands = onoma.commands()
     return {each.name: words_of(*each.parsers(), about=each.about) for each in commands}

@@ -89,7 +89,7 @@ class Options(CommonOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(Options):
+class AugmentSettings(Options):
     """The options, with what the first document tells of all, and what the forms are."""
 
     space: str
@@ -123,7 +123,7 @@ def plan(options: Options) -> Plan:
     if variants == "same":
         check_variants(lang)
     found = {"lang": lang, "variants": variants, "space": first.get("group") or ""}
-    settings = Settings(**vars(options) | found, chosen=words, group_column=column)
+    settings = AugmentSettings(**vars(options) | found, chosen=words, group_column=column)
     return Plan(
         pipeline="augment_mentions",
         datasets=DATASETS,
@@ -193,7 +193,7 @@ def _lexicon_of(options: Options, *, is_gated: bool) -> "tuple[WordFilter | None
     return words, columns[per] if options.entities == "group" else None
 
 
-def choose(units: PCollection, settings: Settings, run: Run) -> PCollection:
+def choose(units: PCollection, settings: AugmentSettings, run: Run) -> PCollection:
     """Choose the meaning of each form, and the forms that pass the gate."""
     from pipelines.transforms import forms
     from pipelines.transforms.elements import read_units
@@ -218,7 +218,7 @@ def choose(units: PCollection, settings: Settings, run: Run) -> PCollection:
     return units | chosen | run.write_shards("choose")
 
 
-def index(units: PCollection, settings: Settings, run: Run) -> PCollection:
+def index(units: PCollection, settings: AugmentSettings, run: Run) -> PCollection:
     """Write the chosen forms as a table on disk that all workers share."""
     from pipelines.transforms.forms import index_chosen
     from pipelines.transforms.gate import describe_forms
@@ -228,7 +228,7 @@ def index(units: PCollection, settings: Settings, run: Run) -> PCollection:
     return run.merge(units, index, *describe, stage="choose")
 
 
-def survey(units: PCollection, settings: Settings, run: Run) -> PCollection:
+def survey(units: PCollection, settings: AugmentSettings, run: Run) -> PCollection:
     """Count forms, entities and words in all documents."""
     from pipelines.transforms import elements, gate
 
@@ -236,14 +236,14 @@ def survey(units: PCollection, settings: Settings, run: Run) -> PCollection:
     return units | step | run.write_shards("survey")
 
 
-def sum_up(units: PCollection, _: Settings, run: Run) -> PCollection:
+def sum_up(units: PCollection, _: AugmentSettings, run: Run) -> PCollection:
     """Add up the counts of all units."""
     from pipelines.transforms.gate import add_surveys
 
     return run.merge(units, add_surveys, stage="survey")
 
 
-def sample(units: PCollection, settings: Settings, run: Run) -> PCollection:
+def sample(units: PCollection, settings: AugmentSettings, run: Run) -> PCollection:
     """Judge places by the links of a sample of the documents, taken as hidden."""
     from pipelines.transforms import elements, gate
 
@@ -251,7 +251,7 @@ def sample(units: PCollection, settings: Settings, run: Run) -> PCollection:
     return units | step | run.write_shards("sample")
 
 
-def learn(units: PCollection, settings: Settings, run: Run) -> PCollection:
+def learn(units: PCollection, settings: AugmentSettings, run: Run) -> PCollection:
     """Learn how probable mentions are."""
     from pipelines.transforms.gate import learn_gate
 
@@ -260,7 +260,7 @@ def learn(units: PCollection, settings: Settings, run: Run) -> PCollection:
     )
 
 
-def augment(units: PCollection, settings: Settings, run: Run) -> PCollection:
+def augment(units: PCollection, settings: AugmentSettings, run: Run) -> PCollection:
     """Match the chosen forms in documents, and write the documents with more mentions."""
     from pipelines.transforms import forms, gate
     from pipelines.transforms.elements import read_units
@@ -275,7 +275,7 @@ def augment(units: PCollection, settings: Settings, run: Run) -> PCollection:
     return units | add | run.write_shards()
 
 
-def _matching(settings: Settings) -> "Matching":
+def _matching(settings: AugmentSettings) -> "Matching":
     from corpora.matching.form_dictionary import Matching
 
     return Matching(
@@ -294,7 +294,7 @@ PHASES = (
 )
 
 
-def write_side_files(build: "Build", settings: Settings) -> None:
+def write_side_files(build: "Build", settings: AugmentSettings) -> None:
     """Write the report and the model of a gate."""
     from corpora.evidence.evidence import Evidence
     from corpora.matching.gate_report import report

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 from corpora.errors import CorpusError, UsageError
 from corpora.hashing.splits import SPLITS, parse_ratios
 from corpora.ner.formats import FORMATS, SCHEMES
-from corpora.ner.layout import Layout
+from corpora.ner.layout import FileLayout
 from corpora.runs.plan import (
     InputFile,
     Plan,
@@ -123,11 +123,11 @@ class Options(FileOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(Options):
+class BenchmarkSettings(Options):
     """The options, and what was found of the files, by their names."""
 
     splits: Mapping[str, str]
-    layouts: Mapping[str, Layout]
+    layouts: Mapping[str, FileLayout]
     copies: tuple[tuple[str, str], ...] = ()
     """The files with the bytes of an earlier file, after the name of that."""
 
@@ -158,13 +158,15 @@ def plan(options: Options) -> Plan:
         | values_in(options, "limit", "exclude"),
         units=tuple(replace(unit, number=number) for number, unit in enumerate(units)),
         auxiliary=_auxiliary(options) | _texts(files, layouts, found),
-        settings=Settings(
+        settings=BenchmarkSettings(
             **vars(options), splits=splits, layouts=layouts, copies=tuple(_copies(files, layouts))
         ),
     )
 
 
-def _copies(files: Sequence[InputFile], layouts: Mapping[str, Layout]) -> Iterator[tuple[str, str]]:
+def _copies(
+    files: Sequence[InputFile], layouts: Mapping[str, FileLayout]
+) -> Iterator[tuple[str, str]]:
     """Yield each file with the bytes of an earlier one, after that; standoff may well be alike."""
     first: dict[str, str] = {}
     for file in files:
@@ -184,7 +186,7 @@ def _splits(names: Sequence[str], options: Options) -> tuple[dict[str, str], Jso
     return dict.fromkeys(names, CUT) | named_splits(names, options.split_of), cut
 
 
-def _layout(file: InputFile, options: Options) -> Layout:
+def _layout(file: InputFile, options: Options) -> FileLayout:
     from corpora.ner.detection import Overrides
     from corpora.ner.files import describe
     from corpora.text.encodings import check_encoding
@@ -197,7 +199,7 @@ def _layout(file: InputFile, options: Options) -> Layout:
 
 
 def _texts(
-    files: Sequence[InputFile], layouts: Mapping[str, Layout], found: Mapping[str, Path]
+    files: Sequence[InputFile], layouts: Mapping[str, FileLayout], found: Mapping[str, Path]
 ) -> dict[str, InputFile]:
     """Describe the texts of files with standoff; raises ``UsageError`` if one is not there.
 
@@ -241,7 +243,7 @@ def _auxiliary(options: Options) -> dict[str, InputFile]:
     return auxiliary
 
 
-def _units(files: Sequence[InputFile], layouts: Mapping[str, Layout]) -> Iterator[Unit]:
+def _units(files: Sequence[InputFile], layouts: Mapping[str, FileLayout]) -> Iterator[Unit]:
     """Yield the units of a split: small files together, large files in parts."""
     from corpora.ner.files import parts
 
@@ -254,7 +256,7 @@ def _units(files: Sequence[InputFile], layouts: Mapping[str, Layout]) -> Iterato
             yield replace(unit, part=part)
 
 
-def graph(units: PCollection, settings: Settings, run: Run) -> PCollection:
+def graph(units: PCollection, settings: BenchmarkSettings, run: Run) -> PCollection:
     """Read files, make rows of their sentences, divide them into splits, and write them."""
     from pipelines.transforms import elements, ner
 
@@ -280,7 +282,7 @@ def graph(units: PCollection, settings: Settings, run: Run) -> PCollection:
 PHASES = (Phase(graph),)
 
 
-def write_side_files(build: "Build", settings: Settings) -> None:
+def write_side_files(build: "Build", settings: BenchmarkSettings) -> None:
     """Write the table of files, the card, and the forms of the dictionaries."""
     from corpora.ner.card import to_json, to_markdown
     from corpora.ner.entity_dictionary import forms, read_dictionary
@@ -302,7 +304,7 @@ def write_side_files(build: "Build", settings: Settings) -> None:
     write_text(build.side / "card.md", [with_sources(card, sources)])
 
 
-def check(settings: Settings, counters: Mapping[str, int]) -> None:
+def check(settings: BenchmarkSettings, counters: Mapping[str, int]) -> None:
     """Raise ``CorpusError`` for a set without a name, unless the user wants it."""
     if not (settings.allow_empty or _has_names(counters)):
         raise CorpusError(
@@ -323,7 +325,7 @@ def _some(names: Sequence[str]) -> str:
     return f"{', '.join(names[:3])}{more}"
 
 
-def warnings(settings: Settings, counters: Mapping[str, int]) -> Iterator[str]:
+def warnings(settings: BenchmarkSettings, counters: Mapping[str, int]) -> Iterator[str]:
     """Warn of copies, of files without names, and of those that do not say where a name ends."""
     if settings.copies:
         (first, other), n = settings.copies[0], len(settings.copies)

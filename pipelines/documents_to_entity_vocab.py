@@ -211,10 +211,10 @@ def merge(units: PCollection, options: Options, run: Run) -> PCollection:
 
 def choose(units: PCollection, options: Options, run: Run) -> PCollection:
     """Choose the entities, and assign ids."""
-    from corpora.entities.choice import Rules
+    from corpora.entities.choice import EntityLimits
     from pipelines.transforms import elements, entities
 
-    rules = Rules(
+    rules = EntityLimits(
         min_count=options.min_count,
         max_size=options.max_size,
         existing=options.existing,
@@ -294,7 +294,7 @@ def write_side_files(build: "Build", _: Options) -> None:
     from corpora.system.writing import write_text
 
     shards, auxiliary = build.shard_paths(""), build.plan.auxiliary
-    names = exports.Names(shards)
+    names = exports.ExportNames(shards)
     for name, lines in (
         ("entity_vocab.jsonl", exports.luke_lines),
         ("entity_vocab.json", exports.tokenizer_lines),

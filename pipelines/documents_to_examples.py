@@ -32,7 +32,7 @@ from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option, origins_of, said, values_in
 
 if TYPE_CHECKING:
-    from corpora.examples.maker import Rules
+    from corpora.examples.maker import ExampleRules
     from corpora.runs.build import Build
 
 log = logging.getLogger(__name__)
@@ -125,7 +125,7 @@ class Options(CommonOptions):
 
 
 @dataclass(frozen=True)
-class Settings:
+class ExampleSettings:
     """The settings of graphs and side files."""
 
     options: Options
@@ -160,7 +160,7 @@ def plan(options: Options) -> Plan:
         units=units,
         auxiliary=_auxiliary(options),
         stages=(Stage("sample", units, {"shares": "document_shares"}),),
-        settings=Settings(options, n_entities),
+        settings=ExampleSettings(options, n_entities),
     )
 
 
@@ -215,7 +215,7 @@ def _auxiliary(options: Options) -> dict[str, InputFile]:
     return files
 
 
-def sample(units: PCollection, settings: Settings, run: Run) -> PCollection:
+def sample(units: PCollection, settings: ExampleSettings, run: Run) -> PCollection:
     """Find the hash ratios of all documents, which decide which are for validation."""
     from pipelines.transforms import elements, examples
 
@@ -223,7 +223,7 @@ def sample(units: PCollection, settings: Settings, run: Run) -> PCollection:
     return units | step | run.write_shards("sample")
 
 
-def merge(units: PCollection, settings: Settings, run: Run) -> PCollection:
+def merge(units: PCollection, settings: ExampleSettings, run: Run) -> PCollection:
     """Merge the ratios of all units, and write the tokenizer into the run."""
     from pipelines.transforms.examples import keep_tokenizer, merge_ratios
 
@@ -236,7 +236,7 @@ def merge(units: PCollection, settings: Settings, run: Run) -> PCollection:
     return run.merge(units, merge_ratios, keep, stage="sample")
 
 
-def make(units: PCollection, settings: Settings, run: Run) -> PCollection:
+def make(units: PCollection, settings: ExampleSettings, run: Run) -> PCollection:
     """Make examples from documents, and write them."""
     from pipelines.transforms import elements, examples
 
@@ -250,8 +250,8 @@ def make(units: PCollection, settings: Settings, run: Run) -> PCollection:
 PHASES = (Phase(sample, "sample", merge), Phase(make))
 
 
-def _rules(options: Options) -> "Rules":
-    from corpora.examples.maker import Rules
+def _rules(options: Options) -> "ExampleRules":
+    from corpora.examples.maker import ExampleRules
     from corpora.examples.mentions import MentionRules
 
     mentions = MentionRules(
@@ -261,7 +261,7 @@ def _rules(options: Options) -> "Rules":
         min_entity_count=options.min_entity_count,
         max_entities=options.max_entities,
     )
-    return Rules(
+    return ExampleRules(
         length=options.max_length - _SPECIAL_SUBWORDS,
         mentions=mentions,
         min_sentence_subwords=options.min_sentence_subwords,
@@ -272,7 +272,7 @@ def _rules(options: Options) -> "Rules":
     )
 
 
-def write_side_files(build: "Build", settings: Settings) -> None:
+def write_side_files(build: "Build", settings: ExampleSettings) -> None:
     """Write the report, and the files that belong to examples: tokenizer, entities, lost mentions.
 
     Raises ``CorpusError`` where all examples of several documents are in one split, though two

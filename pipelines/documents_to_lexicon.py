@@ -104,7 +104,7 @@ class Options(CommonOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(Options):
+class LexiconSettings(Options):
     """The options, with the symbols of the documents, and what else was found of them."""
 
     symbols: Literal["characters", "words"]
@@ -121,7 +121,7 @@ def plan(options: Options) -> Plan:
     kind, is_chinese = _look(files)
     lists = _known(options.known, is_chinese=is_chinese) | _names(options.names)
     in_both_scripts = bool(lists) and is_chinese and _are_traditional(files)
-    settings = Settings(**vars(options), symbols=kind, in_both_scripts=in_both_scripts)
+    settings = LexiconSettings(**vars(options), symbols=kind, in_both_scripts=in_both_scripts)
     return Plan(
         pipeline="documents_to_lexicon",
         datasets=DATASETS,
@@ -211,7 +211,7 @@ def _slices(files: Sequence[InputFile]) -> Iterator[tuple[InputFile, dict[str, i
             yield file, {"start": start, "end": min(start + SLICE_BATCHES, n_batches)}
 
 
-def count(units: PCollection, settings: Settings, run: Run) -> PCollection:
+def count(units: PCollection, settings: LexiconSettings, run: Run) -> PCollection:
     """Make streams of symbols from slices, and count the symbols."""
     from pipelines.transforms import elements, lexicon
 
@@ -225,7 +225,7 @@ def count(units: PCollection, settings: Settings, run: Run) -> PCollection:
     return units | step | run.write_shards("count")
 
 
-def number(units: PCollection, settings: Settings, run: Run) -> PCollection:
+def number(units: PCollection, settings: LexiconSettings, run: Run) -> PCollection:
     """Assign numbers to all symbols; cut the strings into ranges by their first two symbols."""
     from pipelines.transforms.lexicon import number_symbols
 
@@ -234,7 +234,7 @@ def number(units: PCollection, settings: Settings, run: Run) -> PCollection:
     return run.merge(units, number, stage="number", has_shards=True)
 
 
-def spread(units: PCollection, settings: Settings, run: Run) -> PCollection:
+def spread(units: PCollection, settings: LexiconSettings, run: Run) -> PCollection:
     """Distribute the windows of slices to ranges."""
     from pipelines.transforms import elements, lexicon
 
@@ -244,7 +244,7 @@ def spread(units: PCollection, settings: Settings, run: Run) -> PCollection:
     return units | step | run.write_shards("spread")
 
 
-def merge(units: PCollection, settings: Settings, run: Run) -> PCollection:
+def merge(units: PCollection, settings: LexiconSettings, run: Run) -> PCollection:
     """Count the strings of ranges, and the symbols around them."""
     from pipelines.transforms import elements, lexicon
 
@@ -258,7 +258,7 @@ def merge(units: PCollection, settings: Settings, run: Run) -> PCollection:
     return units | step | run.write_shards("merge")
 
 
-def score(units: PCollection, settings: Settings, run: Run) -> PCollection:
+def score(units: PCollection, settings: LexiconSettings, run: Run) -> PCollection:
     """Join the strings of all parts; score, mark and rank them."""
     from pipelines.transforms import lexicon
 
@@ -277,7 +277,7 @@ def score(units: PCollection, settings: Settings, run: Run) -> PCollection:
     return run.merge(units, *functions, stage="score", has_shards=True)
 
 
-def finish(units: PCollection, settings: Settings, run: Run) -> PCollection:
+def finish(units: PCollection, settings: LexiconSettings, run: Run) -> PCollection:
     """Write the lexicon."""
     from pipelines.transforms import elements, lexicon
 
@@ -298,7 +298,7 @@ PHASES = (
 )
 
 
-def write_side_files(build: "Build", settings: Settings) -> None:
+def write_side_files(build: "Build", settings: LexiconSettings) -> None:
     """Write the words as a table, and the report page."""
     from corpora.lexicon.report import read_page, table_lines, to_html
     from corpora.system.writing import write_text

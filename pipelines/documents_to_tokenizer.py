@@ -22,7 +22,7 @@ from pipelines.options import CommonOptions, option, said, values_in
 
 if TYPE_CHECKING:
     from corpora.runs.build import Build
-    from corpora.tokenization.learning import Rules
+    from corpora.tokenization.learning import VocabularyLimits
 
 log = logging.getLogger(__name__)
 
@@ -72,11 +72,11 @@ def plan(options: Options) -> Plan:
     )
 
 
-def _rules(options: Options) -> "Rules":
-    from corpora.tokenization.learning import Rules
+def _rules(options: Options) -> "VocabularyLimits":
+    from corpora.tokenization.learning import VocabularyLimits
 
-    given = {field.name: getattr(options, field.name) for field in fields(Rules)}
-    return Rules(**given | {"size": options.size or 0})
+    given = {field.name: getattr(options, field.name) for field in fields(VocabularyLimits)}
+    return VocabularyLimits(**given | {"size": options.size or 0})
 
 
 def _stages(files: Sequence[InputFile]) -> Iterator[Stage]:

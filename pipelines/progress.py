@@ -36,7 +36,7 @@ def quiet(log: Path) -> Iterator[TextIO]:
 
 
 @dataclass
-class Progress:
+class UnitProgress:
     """A progress bar or log of units; use it with ``with``."""
 
     total: int

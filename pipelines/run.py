@@ -48,7 +48,7 @@ from corpora.system.threads import N_THREADS, map_in_order
 from pipelines.failures import WorkerDiedError, explain, failure_of
 from pipelines.graph import Phase
 from pipelines.options import CommonOptions, parse_options
-from pipelines.progress import Progress, quiet
+from pipelines.progress import UnitProgress, quiet
 
 if TYPE_CHECKING:
     from corpora.runs.build import Build
@@ -230,7 +230,7 @@ def _work(pipeline: Pipeline, build: "Build", *, options: CommonOptions) -> None
     described = describe(build, code=code, carry=pipeline.carry)
     with (
         quiet(log) as stream,
-        Progress(n_units, lambda: _count_receipts(build.receipts) - n_before, stream),
+        UnitProgress(n_units, lambda: _count_receipts(build.receipts) - n_before, stream),
     ):
         try:
             do_jobs(jobs, options, described, log=log)

@@ -41,7 +41,7 @@ from corpora.system.expat_version import warn_of_old_expat
 from corpora.tei.abbreviations import as_tables, last_words, learn_abbreviations
 from corpora.tei.card import languages_of, passed_over, plain_counters, sections_of, warnings_of
 from corpora.tei.edition import SUFFIXES, Edition, edition_path, load_edition
-from corpora.tei.include import Part, find_included, find_repeated
+from corpora.tei.include import IncludedPart, find_included, find_repeated
 from corpora.tei.languages import Abbreviations
 from corpora.tei.reader import read_tei
 from corpora.tei.xml import XmlError
@@ -117,7 +117,7 @@ class Options(FileOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(Options):
+class TeiSettings(Options):
     """The options, and what the edition file and the files say."""
 
     edition_name: str
@@ -125,7 +125,7 @@ class Settings(Options):
     """The patterns of the edition file itself."""
     learned: Mapping[str, Abbreviations]
     """Learned abbreviations, by language; empty if the options do not ask for them."""
-    repeated: Mapping[str, Mapping[Part, str]]
+    repeated: Mapping[str, Mapping[IncludedPart, str]]
     """For each file, the text that an earlier file has included, and the name of that file."""
 
 
@@ -149,7 +149,7 @@ def plan(options: Options) -> Plan:
                 "one of the two out with --exclude, if it should be in the other.",
                 *(name, part.file, earlier),
             )
-    settings = Settings(
+    settings = TeiSettings(
         **vars(options),
         edition_name=edition.name,
         patterns=[key for key, _ in edition.own],
@@ -234,7 +234,7 @@ def _splits(
     return choose_all(names, ratios, seed=options.seed), how
 
 
-def graph(units: PCollection, settings: Settings, run: Run) -> PCollection:
+def graph(units: PCollection, settings: TeiSettings, run: Run) -> PCollection:
     """Read files, parse them, cut them into sentences, and write documents and sentences."""
     from pipelines.transforms import files, tei
     from pipelines.transforms.elements import per_record, read_units
@@ -266,7 +266,7 @@ def graph(units: PCollection, settings: Settings, run: Run) -> PCollection:
 PHASES = (Phase(graph),)
 
 
-def write_side_files(build: "Build", settings: Settings) -> None:
+def write_side_files(build: "Build", settings: TeiSettings) -> None:
     """Write CoNLL, JSON, the splits and the card from the finished shards."""
     from corpora.datasets.shards import read_tagged
     from corpora.ner.columns import columns_of_split
@@ -297,7 +297,7 @@ def write_side_files(build: "Build", settings: Settings) -> None:
     )
 
 
-def _write_card(build: "Build", settings: Settings, health: "Health") -> None:
+def _write_card(build: "Build", settings: TeiSettings, health: "Health") -> None:
     """Write the card as Markdown and as JSON."""
     from corpora.ner.card import to_json, to_markdown
     from corpora.system.writing import write_json, write_text
@@ -370,12 +370,12 @@ class _Documents:
                     yield row["lang"], row["text"]
 
 
-def warnings(settings: Settings, counters: Mapping[str, int]) -> Iterator[str]:
+def warnings(settings: TeiSettings, counters: Mapping[str, int]) -> Iterator[str]:
     """Warn of what is probably a mistake."""
     return warnings_of(counters, settings.patterns)
 
 
-def _notes(build: "Build", settings: Settings) -> dict[str, str]:
+def _notes(build: "Build", settings: TeiSettings) -> dict[str, str]:
     """Collect what a reader of the card must know: how it was split, what was counted."""
     account = build.accounting
     notes = {

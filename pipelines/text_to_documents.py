@@ -112,10 +112,10 @@ class Options(FileOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(Options):
+class TextRunSettings(Options):
     """The options, checked, and what decides how files are read."""
 
-    read: reader.Settings
+    read: reader.TextSettings
     folder: str | None
     """The name of the folder that all files share, where it becomes the group."""
 
@@ -173,17 +173,17 @@ def _format(options: Options) -> str:
     return "plain" if is_split else "jsonl" if options.field else options.format
 
 
-def _settings(options: Options, files: Sequence[InputFile]) -> Settings:
+def _settings(options: Options, files: Sequence[InputFile]) -> TextRunSettings:
     """Collect the settings of all units."""
     from corpora.text.encodings import check_encoding
     from corpora.text.json_lines import parse_fields
 
     folder = Path(files[0].address.removesuffix(files[0].name)).name
     group = options.group and " ".join(options.group.split())
-    return Settings(
+    return TextRunSettings(
         **vars(options) | {"group": group},
         folder=None if group else folder,
-        read=reader.Settings(
+        read=reader.TextSettings(
             format=_format(options),
             encoding=options.encoding and check_encoding(options.encoding),
             split_pattern=options.split_pattern,
@@ -194,7 +194,7 @@ def _settings(options: Options, files: Sequence[InputFile]) -> Settings:
     )
 
 
-def _cut(units: Iterable[Unit], settings: reader.Settings) -> Iterator[Unit]:
+def _cut(units: Iterable[Unit], settings: reader.TextSettings) -> Iterator[Unit]:
     """Cut large files into several units, and number all units."""
     number = 0
     for unit in units:
@@ -203,7 +203,7 @@ def _cut(units: Iterable[Unit], settings: reader.Settings) -> Iterator[Unit]:
             number += 1
 
 
-def _parts(unit: Unit, settings: reader.Settings) -> Iterator[JsonObject]:
+def _parts(unit: Unit, settings: reader.TextSettings) -> Iterator[JsonObject]:
     """Yield the parts of a unit's file; a single empty one where the file cannot be cut."""
     from corpora.runs.record_errors import read_record
     from corpora.text.encodings import CUTTABLE
@@ -233,7 +233,7 @@ def _parts(unit: Unit, settings: reader.Settings) -> Iterator[JsonObject]:
         yield known | {"start": start, "end": end, "line": line}
 
 
-def read(units: PCollection, settings: Settings, run: Run) -> PCollection:
+def read(units: PCollection, settings: TextRunSettings, run: Run) -> PCollection:
     """Read records, and make documents from them."""
     from pipelines.transforms import elements, text
 
@@ -250,7 +250,7 @@ def read(units: PCollection, settings: Settings, run: Run) -> PCollection:
     return units | step | run.write_shards("read")
 
 
-def merge(units: PCollection, _: Settings, run: Run) -> PCollection:
+def merge(units: PCollection, _: TextRunSettings, run: Run) -> PCollection:
     """Find documents with the id of an earlier one."""
     from pipelines.transforms.stages import reject_duplicates
 
@@ -258,7 +258,7 @@ def merge(units: PCollection, _: Settings, run: Run) -> PCollection:
     return run.merge(units, find, stage="read")
 
 
-def finish(units: PCollection, _: Settings, run: Run) -> PCollection:
+def finish(units: PCollection, _: TextRunSettings, run: Run) -> PCollection:
     """Write the documents, without those whose id an earlier one has."""
     from pipelines.transforms import elements, stages
 

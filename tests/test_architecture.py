@@ -43,6 +43,8 @@ class Contents:
     """Where types that say nothing stand: name and line."""
     weak_names: Counter[str] = field(default_factory=Counter)
     """How often the names of ``MOST_WEAK`` are given to a variable or a parameter."""
+    classes: list[str] = field(default_factory=list)
+    """The public classes."""
     about: str = ""
     """The first line of the docstring."""
     wrong: list[str] = field(default_factory=list)
@@ -54,6 +56,7 @@ def contents_of(file: Path) -> Contents:
     """Parse a module, once for all tests."""
     found, tree = Contents(), ast.parse(file.read_text(encoding="utf-8"))
     found.about = (ast.get_docstring(tree) or "").partition("\n")[0]
+    found.classes = [c.name for c in tree.body if isinstance(c, ast.ClassDef) and c.name[0] != "_"]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             found.imports.append(node)
@@ -294,7 +297,7 @@ def test_help_loads_nothing_heavy(tmp_path):
 @pytest.mark.parametrize(
     ("module", "heavy"),
     [
-        ("modeling.models.pretraining", {"torch._dynamo", "transformers", "sklearn"}),
+        ("modeling.models.pretraining_model", {"torch._dynamo", "transformers", "sklearn"}),
         ("modeling.taggers.folders", {"torch", "transformers"}),  # publishing only copies files
         ("modeling.predict.commands", {"torch", "transformers"}),  # lists are applied without
         ("modeling.workbench.learning", {"torch", "transformers"}),  # a process of its own trains
@@ -332,6 +335,8 @@ MOST_WEAK = {
     "said": 85,
 }
 """How often a name that says nothing is given to a variable; who takes some away lowers it."""
+MOST_SAME_MODULES = 165
+"""How many modules have the name of another one, in another room; who takes some away lowers it."""
 ENGINE = ("pipelines/run.py", "pipelines/processes.py", "pipelines/transforms", "corpora/runs")
 REASON = re.compile(r"\bAny: \S")
 
@@ -362,6 +367,19 @@ def test_names_that_say_nothing_do_not_become_more():
     named = sum((contents_of(file).weak_names for file in MODULES), Counter[str]())
 
     assert {name: n for name, n in named.items() if n > MOST_WEAK[name]} == {}
+
+
+def test_the_name_of_a_class_means_one_thing():
+    files = [*MODULES, *(ROOT / "onoma").rglob("*.py")]
+    named = Counter(name for file in files for name in contents_of(file).classes)
+
+    assert {name for name, n in named.items() if n > 1} == {"Options"}  # one for each command
+
+
+def test_modules_of_the_same_name_do_not_become_more():
+    named = Counter(file.stem for file in MODULES if not file.stem.startswith("__"))
+
+    assert sum(n for n in named.values() if n > 1) <= MOST_SAME_MODULES
 
 
 @pytest.mark.parametrize("package", MOST_ANY)

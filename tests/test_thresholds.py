@@ -29,7 +29,7 @@ from corpora.ner.columns import SentenceColumns
 from corpora.segmentation import sentences
 from corpora.segmentation.sentences import segmenter
 from corpora.tokenization.learning import _LINE, _REPEATS, _lines
-from corpora.tokenization.word_counts import _GROUP, N_CODES, WordCounter, Words
+from corpora.tokenization.word_counts import _GROUP, N_CODES, WordCounter, WordCounts
 from corpora.wikipedia import templates, titles
 from modeling.data.examples import _smallest
 
@@ -135,7 +135,7 @@ def test_names_beyond_those_that_wait_are_counted_once(pending, monkeypatch):
     labels = np.zeros(n, np.int32)
     spans = SimpleNamespace(starts=np.arange(n), ends=np.arange(1, n + 1), labels=labels)
     table = ner_forms._forms(columns, spans, Runs(hash_strings(tokens)))
-    forms = ner_forms.Forms()
+    forms = ner_forms.FormCounter()
 
     for n_waiting in (0, n):  # the first are folded, the others wait
         forms.add(table)
@@ -219,7 +219,9 @@ def test_words_beyond_what_is_cut_at_once_are_counted():
 
 def test_words_are_handed_on_as_often_as_counted_beyond_repeats_and_lines():
     counts = {"rare": 1, "often": _REPEATS, "more": _REPEATS + 1, "most": _LINE}
-    table = SimpleNamespace(batches=lambda: [Words(list(counts), np.array([*counts.values()]))])
+    table = SimpleNamespace(
+        batches=lambda: [WordCounts(list(counts), np.array([*counts.values()]))]
+    )
 
     lines = list(_lines(table, np.ones(N_CODES, np.bool_), min_count=1))
 

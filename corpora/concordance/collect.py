@@ -13,7 +13,7 @@ from corpora.document import Document, Mention
 from corpora.matching.composition import composed
 from corpora.matching.form_table import SurfaceMatcher
 from corpora.registers.entry import Entry, FormKind, kind_of_label
-from corpora.registers.lines import Lines
+from corpora.registers.lines import TextLines
 from corpora.registers.register import Register
 
 NO_ID = ""
@@ -29,7 +29,7 @@ _ISO = re.compile(r"-?\d{4}(?:-\d\d){0,2}")
 _YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)")
 
 
-class Letter(NamedTuple):
+class ShownDocument(NamedTuple):
     """The parts of a document that are shown."""
 
     id: str
@@ -38,7 +38,7 @@ class Letter(NamedTuple):
     """The date in the document; empty if there is none."""
     source: str
     text: str
-    lines: Lines
+    lines: TextLines
 
     @property
     def key(self) -> tuple[str, str]:
@@ -48,7 +48,7 @@ class Letter(NamedTuple):
         return (year[0] if year else "~", self.id)
 
 
-class Occurrence(NamedTuple):
+class LetterRange(NamedTuple):
     """A range of characters of a letter."""
 
     letter: int
@@ -68,7 +68,7 @@ class Subject:
     entry: Entry | None = None
     is_in_vocab: bool = False
     """Whether an entity vocabulary names it."""
-    mentions: list[Occurrence] = field(default_factory=list)
+    mentions: list[LetterRange] = field(default_factory=list)
     forms: Counter[str] = field(default_factory=Counter)
     labels: Counter[str] = field(default_factory=Counter)
     known: tuple[str, ...] = ()
@@ -82,7 +82,7 @@ class Untagged:
     form: str
     subjects: list[str]
     n_tagged: int
-    occurrences: list[Occurrence] = field(default_factory=list)
+    occurrences: list[LetterRange] = field(default_factory=list)
 
     @property
     def n(self) -> int:
@@ -94,11 +94,11 @@ class Untagged:
 class Concordance:
     """All data that the pages show."""
 
-    letters: list[Letter]
+    letters: list[ShownDocument]
     """All letters, sorted by date."""
     subjects: dict[str, Subject]
     has_register: bool
-    ambiguous: dict[str, dict[tuple[str, str], list[Occurrence]]]
+    ambiguous: dict[str, dict[tuple[str, str], list[LetterRange]]]
     """The occurrences of ambiguous forms, by form, then by id and label: the form has more than one
     id or label, or lacks the id that it has elsewhere."""
     meant: dict[str, list[str]]
@@ -127,10 +127,10 @@ def collect(
         entry.id: Subject(entry.id, entry.kind, entry.name, entry, known=_composed(entry.texts()))
         for entry in (register.entries.values() if register else ())
     }
-    by_form: dict[str, dict[tuple[str, str], list[Occurrence]]] = defaultdict(dict)
+    by_form: dict[str, dict[tuple[str, str], list[LetterRange]]] = defaultdict(dict)
     for number, document in enumerate(documents):
         for mention in document.mentions:
-            found = Occurrence(number, mention.start, mention.end, mention.label or "")
+            found = LetterRange(number, mention.start, mention.end, mention.label or "")
             form = composed(" ".join(document.text[mention.start : mention.end].split()))
             for id in _ids(mention, register):
                 by_form[form].setdefault((id, found.label), []).append(found)
@@ -167,12 +167,12 @@ def _composed(forms: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(composed, forms)))
 
 
-def _letter(document: Document) -> Letter:
+def _letter(document: Document) -> ShownDocument:
     dates = (document.metadata.get(name, "") for name in _DATES)
     date = next(filter(None, dates), document.timestamp or "")
     title = document.title or document.id
-    lines = Lines(document.metadata)
-    return Letter(document.id, title, date, document.source, document.text, lines)
+    lines = TextLines(document.metadata)
+    return ShownDocument(document.id, title, date, document.source, document.text, lines)
 
 
 def _ids(mention: Mention, register: Register | None) -> Iterator[str]:
@@ -187,7 +187,7 @@ def _ids(mention: Mention, register: Register | None) -> Iterator[str]:
             yield entry.id if entry else id
 
 
-def _add(subjects: dict[str, Subject], id: str, *, found: Occurrence, form: str) -> None:
+def _add(subjects: dict[str, Subject], id: str, *, found: LetterRange, form: str) -> None:
     subject = subjects.setdefault(id, Subject(id, "", ""))
     subject.mentions.append(found)
     subject.forms[form] += 1
@@ -207,7 +207,7 @@ def _name(subject: Subject, vocab: Mapping[str, tuple[str, Sequence[str]]]) -> N
 
 
 def _drop_labels_without_ids(
-    by_form: dict[str, dict[tuple[str, str], list[Occurrence]]],
+    by_form: dict[str, dict[tuple[str, str], list[LetterRange]]],
 ) -> None:
     """Remove mentions with labels that never have an id, such as dates."""
     with_id = {label for places in by_form.values() for id, label in places if id != NO_ID}
@@ -245,7 +245,7 @@ def _untagged(
             form = forms[index]
             if form not in found:
                 found[form] = Untagged(form, meant[form], tagged[form])
-            found[form].occurrences.append(Occurrence(number, start, end))
+            found[form].occurrences.append(LetterRange(number, start, end))
     return [found[form] for form in sorted(found, key=str.casefold)]
 
 

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from corpora.concordance.collect import (
     NO_ID,
     Concordance,
-    Letter,
-    Occurrence,
+    LetterRange,
+    ShownDocument,
     Subject,
     Untagged,
 )
@@ -42,7 +42,7 @@ _TITLES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PageFile:
     """A file to write."""
 
     name: str
@@ -50,7 +50,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class NameInContext:
     """A name in its context, after the line, or the character, at which it stands."""
 
     line: str
@@ -61,22 +61,22 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class FormMeaning:
     """An id and a label of a form, with its occurrences."""
 
     subject: Subject | None
     """The entity; None: the form stands without an id."""
     label: str | None
-    occurrences: Sequence[Occurrence]
+    occurrences: Sequence[LetterRange]
     known: Sequence[Subject]
     """The entities that the form means by the register, if it has no other id here."""
 
 
-def make_pages(concordance: Concordance, *, title: str) -> Iterator[Page]:
+def make_pages(concordance: Concordance, *, title: str) -> Iterator[PageFile]:
     """Yield all pages; the first is ``index.html``."""
     writer = _Writer(concordance, title)
     pages = list(writer.pages())
-    yield Page("index.html", writer.index())
+    yield PageFile("index.html", writer.index())
     yield from pages
 
 
@@ -120,7 +120,7 @@ class _Writer:
         own = (s for s in self._subjects() if s.kind == kind and s.mentions)
         return sorted(own, key=lambda subject: (*_order(subject.name), subject.id))
 
-    def pages(self) -> Iterator[Page]:
+    def pages(self) -> Iterator[PageFile]:
         """Yield all pages except the first; pages are assigned before any is written."""
         forms = list(_cut(self.forms, lambda form: len(self.data.ambiguous[form]) * 3))
         untagged = list(_cut(self.data.untagged, lambda each: len(each.occurrences)))
@@ -186,7 +186,7 @@ class _Writer:
         groups = groupby(subjects, key=lambda subject: initial(subject.name))
         return [(first, list(group)) for first, group in groups]
 
-    def _register(self, kind: str, parts: list[tuple[str, list[Subject]]]) -> Iterator[Page]:
+    def _register(self, kind: str, parts: list[tuple[str, list[Subject]]]) -> Iterator[PageFile]:
         """Yield the page of a kind, and the pages of its initials."""
         never = [s for s in self._subjects() if s.kind == kind and not s.mentions]
         never.sort(key=lambda subject: _order(subject.name))
@@ -202,12 +202,14 @@ class _Writer:
             around = _neighbours(links, number)
             yield self._page(page, f"{links[number][1]} · {title}", subjects=some, around=around)
 
-    def _page(self, name: str, title: str, **parts: object) -> Page:
+    def _page(self, name: str, title: str, **parts: object) -> PageFile:
         """Render a page of the parts that are given."""
         nav = [("index.html", "Index"), *((f"{kind}.html", _TITLES[kind]) for kind in self.kinds)]
         empty: dict[str, object] = dict.fromkeys(("subjects", "forms", "untagged", "never"), ())
         values = empty | {"around": (), "initials": None, "nav": nav} | parts
-        return Page(name, render("concordance", w=self, title=f"{title} · {self.title}", **values))
+        return PageFile(
+            name, render("concordance", w=self, title=f"{title} · {self.title}", **values)
+        )
 
     # what the templates ask for
 
@@ -217,19 +219,19 @@ class _Writer:
         return f"{page}#e{self.numbers[subject.id]}"
 
     def by_letter(
-        self, occurrences: Sequence[Occurrence]
-    ) -> Iterator[tuple[Letter, Iterator[Context]]]:
+        self, occurrences: Sequence[LetterRange]
+    ) -> Iterator[tuple[ShownDocument, Iterator[NameInContext]]]:
         """Yield letters with occurrences in their contexts."""
         for number, group in groupby(occurrences, key=lambda each: each.letter):
             letter = self.data.letters[number]
             yield letter, (_context(letter, occurrence) for occurrence in group)
 
-    def meanings(self, form: str) -> Iterator[Meaning]:
+    def meanings(self, form: str) -> Iterator[FormMeaning]:
         """Yield the ids and labels of a form that has several, the most frequent first."""
         occurrences, subjects = self.data.ambiguous[form], self.data.subjects
         known = [subjects[id] for id in self.data.meant[form]] if len(occurrences) == 1 else []
         for (id, label), some in sorted(occurrences.items(), key=lambda item: -len(item[1])):
-            yield Meaning(subjects[id] if id != NO_ID else None, label, some, known)
+            yield FormMeaning(subjects[id] if id != NO_ID else None, label, some, known)
 
     @staticmethod
     def facts(entry: Entry) -> Iterator[tuple[str, str]]:
@@ -251,11 +253,11 @@ class _Writer:
         return f"{entry.source}:{entry.line}" if entry else ""
 
 
-def _context(letter: Letter, occurrence: Occurrence) -> Context:
+def _context(letter: ShownDocument, occurrence: LetterRange) -> NameInContext:
     text, start, end = letter.text, occurrence.start, occurrence.end
     left, right = _around(text, start, end)
     line = letter.lines.at(start)
-    return Context(
+    return NameInContext(
         f"{line}" if line else f"c{start}", left, text[start:end], right, occurrence.label
     )
 

@@ -15,14 +15,14 @@ from pathlib import Path
 from threading import Lock
 from typing import IO, Self
 
-from corpora.crawl.archive_index import NAME, ArchiveIndex, Entry, entry_of
+from corpora.crawl.archive_index import NAME, ArchiveIndex, IndexedRequest, entry_of
 from corpora.crawl.urls import parse_url
 from corpora.errors import CorpusError, DamagedDatasetError
 from corpora.system.files import is_one_plain_name, locked, open_own
 from corpora.system.writing import sync_folder
 from corpora.warc.archives import ArchiveRecord, read_archive
 from corpora.warc.http import Answer, parse_answer
-from corpora.warc.writer import Record, info_record
+from corpora.warc.writer import WarcRecord, info_record
 
 ROLL_BYTES = 1_000_000_000
 """The size from which on a file is closed and a new one begun."""
@@ -104,14 +104,14 @@ class Archive:
         """List the WARC files, in order."""
         return sorted(self.folder.glob(_PATTERN), key=_place_of)
 
-    def find_body(self, entry: Entry) -> Entry:
+    def find_body(self, entry: IndexedRequest) -> IndexedRequest:
         """Find the answer that has the body: for a revisit, an earlier record."""
         body = self.index.body_of(entry) if entry.type == "revisit" else entry
         if body is None:
             raise self._damaged(entry, "says that nothing has changed since an answer that is gone")
         return body
 
-    def read(self, entry: Entry) -> Answer:
+    def read(self, entry: IndexedRequest) -> Answer:
         """Read the answer of an entry; raise ``DamagedDatasetError``."""
         if not is_one_plain_name(entry.file):
             raise self._damaged(entry, "is no name of a file there")
@@ -128,13 +128,13 @@ class Archive:
             raise self._damaged(entry, f"holds no answer of {entry.url}")
         return answer
 
-    def _damaged(self, entry: Entry, what: str) -> DamagedDatasetError:
+    def _damaged(self, entry: IndexedRequest, what: str) -> DamagedDatasetError:
         return DamagedDatasetError(
             f"{self.folder / entry.file}: byte {entry.offset}: {what}. Take away "
             f"{self.folder / NAME}: it is made again from the archive."
         )
 
-    def add(self, record: Record) -> Entry:
+    def add(self, record: WarcRecord) -> IndexedRequest:
         """Write a record; it is on the disk when this returns."""
         packed = record.packed()
         with self._lock:
@@ -241,7 +241,7 @@ def _place_of(path: Path) -> tuple[str, int]:
     return session, int(number) if number.isdecimal() else 0
 
 
-def _scan(path: Path, start: int) -> tuple[list[Entry], int, int]:
+def _scan(path: Path, start: int) -> tuple[list[IndexedRequest], int, int]:
     """Read a file from an offset on: its entries, end of the last whole record, damaged places.
 
     Damage behind the last record comes from a process that was killed, and is not counted.

@@ -27,7 +27,7 @@ _Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class IndexedRequest:
     """A row of the table: the record of a request; each field is a column."""
 
     file: str
@@ -80,14 +80,16 @@ class Entry:
 
 
 _TYPES = {int: "INTEGER", float: "REAL", str: "TEXT"}
-_COLUMNS = [f'"{field.name}"' for field in fields(Entry)]
+_COLUMNS = [f'"{field.name}"' for field in fields(IndexedRequest)]
 _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM entries "  # noqa: S608 - names of our own fields
 _INSERT = f"INSERT INTO entries ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608
 _TABLES = f"""
 BEGIN;
 CREATE TABLE files (name TEXT PRIMARY KEY, size INTEGER NOT NULL);
 CREATE TABLE entries (id INTEGER PRIMARY KEY, {
-    ", ".join(f'"{name}" {_TYPES[type]} NOT NULL' for name, type in get_type_hints(Entry).items())
+    ", ".join(
+        f'"{name}" {_TYPES[type]} NOT NULL' for name, type in get_type_hints(IndexedRequest).items()
+    )
 });
 CREATE INDEX by_url ON entries (url);
 CREATE INDEX by_session ON entries (session, site);
@@ -124,7 +126,7 @@ class ArchiveIndex:
         """Close the table."""
         self._db.close()
 
-    def add(self, entries: Iterable[Entry], *, file: str, size: int) -> None:
+    def add(self, entries: Iterable[IndexedRequest], *, file: str, size: int) -> None:
         """Add records of a file, which has ``size`` bytes with them."""
         with self._lock, self._db:
             self._db.execute("BEGIN")
@@ -135,24 +137,24 @@ class ArchiveIndex:
         with self._lock:
             return self._db.execute(query, values).fetchall()
 
-    def _last(self, clause: str, *values: object) -> Entry | None:
+    def _last(self, clause: str, *values: object) -> IndexedRequest | None:
         rows = self._rows(f"{_SELECT} WHERE {clause} ORDER BY id DESC LIMIT 1", *values)
-        return Entry(*rows[0]) if rows else None
+        return IndexedRequest(*rows[0]) if rows else None
 
     def sizes(self) -> dict[str, int]:
         """Return how many bytes of each file are in the table."""
         return dict(self._rows("SELECT name, size FROM files"))
 
-    def newest(self, url: str, *, session: str) -> Entry | None:
+    def newest(self, url: str, *, session: str) -> IndexedRequest | None:
         """Find the last record of an address in a session."""
         return self._last("url = ? AND session = ?", url, session)
 
-    def newest_answer(self, url: str, statuses: Iterable[int]) -> Entry | None:
+    def newest_answer(self, url: str, statuses: Iterable[int]) -> IndexedRequest | None:
         """Find the last answer of an address with one of some statuses, in any session."""
         wanted = ", ".join(str(int(status)) for status in statuses)
         return self._last(f"url = ? AND type = 'response' AND status IN ({wanted})", url)
 
-    def body_of(self, revisit: Entry) -> Entry | None:
+    def body_of(self, revisit: IndexedRequest) -> IndexedRequest | None:
         """Find the answer that a revisit confirms: the last before it with status 200."""
         clause = (
             "url = ? AND type = 'response' AND status = 200 AND id < "
@@ -180,11 +182,11 @@ class ArchiveIndex:
         )
         return dict(self._rows(sums, now, now))
 
-    def of_session(self, session: str) -> Iterator[Entry]:
+    def of_session(self, session: str) -> Iterator[IndexedRequest]:
         """Yield the records of a session, in order."""
         query = f"{_SELECT} WHERE session = ? ORDER BY id"
         with self._lock, closing(self._db.execute(query, (session,))) as rows:
-            yield from starmap(Entry, rows)
+            yield from starmap(IndexedRequest, rows)
 
     def used(self, session: str, site: str) -> Used:
         """Return the pages, bytes and seconds that a site used in a session."""
@@ -197,7 +199,9 @@ class ArchiveIndex:
         return Used(*self._rows(sums, session, site)[0])
 
 
-def entry_of(headers: Mapping[str, str], block: bytes, *, file: str, offset: int) -> Entry | None:
+def entry_of(
+    headers: Mapping[str, str], block: bytes, *, file: str, offset: int
+) -> IndexedRequest | None:
     """Make the entry of a record; None for a record that is not of a request of ours.
 
     ``headers`` are those of the record, with names in lower case; ``block`` is the beginning of its
@@ -214,7 +218,7 @@ def entry_of(headers: Mapping[str, str], block: bytes, *, file: str, offset: int
     attempt, _, tries = headers.get("onoma-attempt", "1").partition("/")
     target = parse_url(url)
     began = datetime.fromisoformat(headers["warc-date"]).timestamp()
-    return Entry(
+    return IndexedRequest(
         file=file,
         offset=offset,
         type=type,

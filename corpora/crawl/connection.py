@@ -17,7 +17,7 @@ import httpcore2
 
 from corpora.crawl.addresses import PrivateAddressError, Resolver, checked_addresses
 from corpora.crawl.types import Reason
-from corpora.crawl.urls import Target
+from corpora.crawl.urls import UrlParts
 from corpora.errors import CorpusError
 from corpora.warc.writer import Response
 
@@ -156,7 +156,7 @@ class Connections:
 
     def get(
         self,
-        target: Target,
+        target: UrlParts,
         headers: Mapping[str, str],
         *,
         allow: tuple[str, ...],

@@ -18,18 +18,18 @@ from scrapy.http import Headers, HtmlResponse, Request, Response
 from scrapy.responsetypes import responsetypes
 
 from corpora.crawl.listings import (
-    Listing,
     PageLinks,
+    SiteListing,
     read_links_bounded,
     read_listing_bounded,
 )
 from corpora.crawl.tally import SiteTally
-from corpora.crawl.types import PAGES, Fetched, Kind, Refused, SitePolicy
+from corpora.crawl.types import PAGES, Fetched, Kind, NoAnswer, SitePolicy
 from corpora.system.sandbox import TaskError
 
 if TYPE_CHECKING:
     from corpora.crawl.fetcher import Fetcher
-    from corpora.crawl.spiders import Finder
+    from corpora.crawl.spiders import SiteFinder
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -82,10 +82,10 @@ SETTINGS: Mapping[str, object] = {
 }
 
 
-class RefusedError(IgnoreRequest):
+class FetchRefusedError(IgnoreRequest):
     """The error for a request that the fetcher refused."""
 
-    def __init__(self, refused: Refused) -> None:
+    def __init__(self, refused: NoAnswer) -> None:
         super().__init__(f"{refused.reason}: {refused.detail}")
         self.refused = refused
 
@@ -104,22 +104,22 @@ class Downloader:
         None if there was none."""
 
     async def fetch(self, request: Request, site: SitePolicy, tally: SiteTally) -> Fetched:
-        """Fetch what a finder asks for, and count the answer; raise ``RefusedError``."""
+        """Fetch what a finder asks for, and count the answer; raise ``FetchRefusedError``."""
         kind, steps = request.meta["kind"], request.meta["steps"]
         fetch = partial(self.fetcher.fetch, request.url, kind=kind, depth=steps, site=site)
         answer = await self._in_thread(fetch)
         tally.count(answer, kind)
-        if isinstance(answer, Refused):
-            raise RefusedError(answer)
+        if isinstance(answer, NoAnswer):
+            raise FetchRefusedError(answer)
         return answer
 
-    async def sitemaps(self, site: SitePolicy, url: str) -> tuple[str, ...] | Refused:
+    async def sitemaps(self, site: SitePolicy, url: str) -> tuple[str, ...] | NoAnswer:
         """Return the sitemaps that the robots.txt of a site names, or why it is refused."""
         return await self._in_thread(partial(self.fetcher.sitemaps, url, site=site))
 
     async def read(
-        self, response: Response, kind: Kind, finder: "Finder"
-    ) -> PageLinks | Listing | None:
+        self, response: Response, kind: Kind, finder: "SiteFinder"
+    ) -> PageLinks | SiteListing | None:
         """Read the links of a page, or the entries of a list, for a finder.
 
         Returns None where there is nothing to read, and where reading fails; failures are counted.
@@ -160,7 +160,7 @@ class DownloadHandler(BaseDownloadHandler):
 
     async def download_request(self, request: Request) -> Response:
         """Fetch a request with the fetcher, and read what the finder will look at."""
-        finder: Finder = self.crawler.spider  # type: ignore[assignment]
+        finder: SiteFinder = self.crawler.spider  # type: ignore[assignment]
         is_redirect, kind = "redirect_times" in request.meta, request.meta["kind"]
         if is_redirect and kind == "page" and finder.site.excludes(request.url):
             finder.tally.pass_over(request.url, "excluded")

@@ -18,15 +18,15 @@ from urllib.parse import urljoin
 
 from corpora.crawl.addresses import Resolver, literal, may_ask, parse_networks, resolve
 from corpora.crawl.archive import Archive
-from corpora.crawl.archive_index import TRANSIENT, Entry
+from corpora.crawl.archive_index import TRANSIENT, IndexedRequest
 from corpora.crawl.connection import Connections, ExchangeError
 from corpora.crawl.cookies import Cookies
 from corpora.crawl.pace import Clock, HostPace, SiteBounds
-from corpora.crawl.reservations import Decision, decide_by_headers, strictest
+from corpora.crawl.reservations import MiningDecision, decide_by_headers, strictest
 from corpora.crawl.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from corpora.crawl.robots import ROBOTS, STALE_S, HostRules, Hosts, Robots
-from corpora.crawl.types import RULES, Fetched, Kind, Reason, Refused, Request, SitePolicy
-from corpora.crawl.urls import BadUrlError, Target, parse_url
+from corpora.crawl.types import RULES, Fetched, Kind, NoAnswer, Reason, Request, SitePolicy
+from corpora.crawl.urls import BadUrlError, UrlParts, parse_url
 from corpora.system.web import AGENT, crawler_agent
 from corpora.warc.http import Answer, BodyError, retry_after, unpack_body
 from corpora.warc.writer import Asked, Response, refusal_record, response_record, revisit_record
@@ -35,7 +35,7 @@ UNRESERVED = (*RULES, "sitemap")
 """The kinds that are fetched even where mining is reserved: they are made for machines and hold no
 text of the site."""
 _ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-Noted = tuple[Fetched | Refused, Entry | None]
+Noted = tuple[Fetched | NoAnswer, IndexedRequest | None]
 """An answer and the row of its record; the row is None if no request was made."""
 KEPT_S = 24 * 3600.0
 """The seconds after which robots.txt and tdmrep.json are fetched again (RFC 9309, 2.4)."""
@@ -78,7 +78,7 @@ class Fetcher:
 
     def __init__(self, archive: Archive, connections: Connections, clock: Clock) -> None:
         self._archive, self._connections, self._clock = archive, connections, clock
-        self._memory = Memory(archive, clock.now)
+        self._memory = ArchivedAnswers(archive, clock.now)
         self._hosts = Hosts(self._ask_for_rules, self._memory.stale, clock.now)
         self._held: dict[str, Lock] = {}
         self._cookies = Cookies()
@@ -93,22 +93,22 @@ class Fetcher:
         """Stop asking; requests that wait are refused (``stopped``)."""
         self._clock.stop.set()
 
-    def sitemaps(self, url: str, *, site: SitePolicy) -> tuple[str, ...] | Refused:
+    def sitemaps(self, url: str, *, site: SitePolicy) -> tuple[str, ...] | NoAnswer:
         """Return the sitemaps that the robots.txt of an address names, or why it is refused."""
         target = _check(url, site)
-        if isinstance(target, Refused):
+        if isinstance(target, NoAnswer):
             return target
         rules = self._hosts.rules(target, site)
         return rules.refused or rules.robots.sitemaps
 
-    def fetch(self, url: str, *, kind: Kind, depth: int, site: SitePolicy) -> Fetched | Refused:
+    def fetch(self, url: str, *, kind: Kind, depth: int, site: SitePolicy) -> Fetched | NoAnswer:
         """Answer from the archive, or ask the server.
 
         Redirects are answers, and not followed. Raises ``OSError`` where the archive cannot be
         written, ``DamagedDatasetError`` where it cannot be read.
         """
         target = _check(url, site)
-        if isinstance(target, Refused):
+        if isinstance(target, NoAnswer):
             return target
         request = Request(target, "robots" if target.path == ROBOTS else kind, depth, site)
         known = self._memory.recall(request)
@@ -116,17 +116,17 @@ class Fetcher:
             return known
         if depth > site.max_depth:
             detail = f"{site.name}: max_depth is {site.max_depth}"
-            return Refused(target.url, "bound_depth", detail)
+            return NoAnswer(target.url, "bound_depth", detail)
         rules = self._hosts.rules(target, site)
         mining = rules.decide(target)
         refused = _forbidden(request, rules, mining)
         return refused or self._run(request, rules.robots, mining)
 
-    def _ask_for_rules(self, request: Request, robots: Robots) -> Fetched | Refused:
+    def _ask_for_rules(self, request: Request, robots: Robots) -> Fetched | NoAnswer:
         """Fetch robots.txt or tdmrep.json, from this host or the one that a redirect leads to."""
         refused = _private(request.target, request.site) or _of_another_port(request)
         known = refused or self._memory.recall(request)
-        return known or self._run(request, robots, Decision())
+        return known or self._run(request, robots, MiningDecision())
 
     def bounds(self, site: SitePolicy) -> SiteBounds:
         """Return the counter of what a site has used in this session."""
@@ -135,7 +135,7 @@ class Fetcher:
             site.name, SiteBounds(self._archive.index.used(self._archive.session, site.name))
         )
 
-    def _run(self, request: Request, robots: Robots, mining: Decision) -> Fetched | Refused:
+    def _run(self, request: Request, robots: Robots, mining: MiningDecision) -> Fetched | NoAnswer:
         """Ask until there is an answer, or no more tries are left.
 
         ``mining`` is what is known of reservations before the request. If another thread has just
@@ -171,24 +171,24 @@ class Fetcher:
     def _pace_of(self, request: Request) -> HostPace:
         return self._pace.setdefault(request.target.authority, HostPace(last=self._all_asked))
 
-    def _wait(self, request: Request, attempt: int, *, delay: float) -> Refused | None:
+    def _wait(self, request: Request, attempt: int, *, delay: float) -> NoAnswer | None:
         """Wait until the host may be asked; return why it may not be asked, or None."""
         site, url, host = request.site, request.target.url, self._pace_of(request)
         if why := host.why_left(patience=site.patience, max_failures=site.max_failures):
-            return Refused(url, "host_left", f"{request.target.authority}: {why}")
+            return NoAnswer(url, "host_left", f"{request.target.authority}: {why}")
         now = self._clock.now()
         pause = site.back_off * 2 ** (attempt - 2) if attempt > 1 and host.not_before < now else 0.0
         seconds = max(host.seconds_left(now, delay=delay), pause)
         bounds = self.bounds(site)
         if reached := bounds.reached(site, ahead=seconds):
-            return Refused(url, *reached)
+            return NoAnswer(url, *reached)
         if attempt == 1 and not bounds.take_page(site, request.kind):
-            return Refused(url, "bound_pages", f"{site.name}: max_pages is {site.max_pages:,}")
+            return NoAnswer(url, "bound_pages", f"{site.name}: max_pages is {site.max_pages:,}")
         if not self._clock.sleep(seconds):
-            return Refused(url, "stopped", "the crawl was asked to stop")
+            return NoAnswer(url, "stopped", "the crawl was asked to stop")
         return None
 
-    def _once(self, request: Request, asked: Asked, mining: Decision) -> Noted:
+    def _once(self, request: Request, asked: Asked, mining: MiningDecision) -> Noted:
         """Ask once, and write the outcome to the archive, unless the address may not be asked."""
         before = self._memory.before(request)
         asked = replace(asked, mining=str(mining))
@@ -199,7 +199,7 @@ class Fetcher:
             return self._keep(request, asked, response, before=before)
         except ExchangeError as error:
             if error.reason == "private_address":  # no request was made
-                return Refused(asked.url, error.reason, str(error)), None
+                return NoAnswer(asked.url, error.reason, str(error)), None
             asked = self._ended(request, asked, error.n_bytes)
             if error.reason == "reserved":
                 asked = replace(asked, mining=f"reserved; {error}")
@@ -212,7 +212,7 @@ class Fetcher:
         seconds = max(0.0, self._clock.now() - asked.began)
         return replace(asked, seconds=seconds, n_bytes=n_bytes, elapsed=bounds.used.seconds)
 
-    def _get(self, request: Request, before: Entry | None) -> Response:
+    def _get(self, request: Request, before: IndexedRequest | None) -> Response:
         """Ask over an open connection, or a new one; raise ``ExchangeError``.
 
         With ``before``, an earlier answer, ask whether it has changed.
@@ -251,7 +251,7 @@ class Fetcher:
         return {"Cookie": cookie} if cookie else {}
 
     def _keep(
-        self, request: Request, asked: Asked, response: Response, *, before: Entry | None
+        self, request: Request, asked: Asked, response: Response, *, before: IndexedRequest | None
     ) -> Noted:
         """Write an answer to the archive, and return it with its record."""
         max_bytes = _max_bytes(request)
@@ -275,45 +275,45 @@ class Fetcher:
         """Write to the archive why there is no answer, and return the refusal with its record."""
         record = refusal_record(asked, reason=error.reason, detail=str(error))
         entry = self._note(request, self._archive.add(record))
-        return Refused(asked.url, error.reason, str(error)), entry
+        return NoAnswer(asked.url, error.reason, str(error)), entry
 
-    def _note(self, request: Request, entry: Entry) -> Entry:
+    def _note(self, request: Request, entry: IndexedRequest) -> IndexedRequest:
         pace = self._pace_of(request)
         pace.note(entry)
         pace.last = max(pace.last, self._clock.now())
         return entry
 
 
-def _check(url: str, site: SitePolicy) -> Target | Refused:
+def _check(url: str, site: SitePolicy) -> UrlParts | NoAnswer:
     """Parse an address, and refuse it unless it is one of the site."""
     try:
         target = parse_url(url)
     except BadUrlError as error:
-        return Refused(url, "bad_url", str(error))
+        return NoAnswer(url, "bad_url", str(error))
     if refused := _private(target, site):
         return refused
     if not target.is_of(site.hosts):
-        return Refused(target.url, "foreign_host", f"{target.authority}, not of {site.name}")
+        return NoAnswer(target.url, "foreign_host", f"{target.authority}, not of {site.name}")
     return target
 
 
-def _private(target: Target, site: SitePolicy) -> Refused | None:
+def _private(target: UrlParts, site: SitePolicy) -> NoAnswer | None:
     """Refuse a host written as an IP address that may not be asked, before any request."""
     address = literal(target.host)
     if address and not may_ask(address, parse_networks(site.allow_private)):
-        return Refused(target.url, "private_address", f"{address} is not of the public internet")
+        return NoAnswer(target.url, "private_address", f"{address} is not of the public internet")
     return None
 
 
-def _of_another_port(request: Request) -> Refused | None:
+def _of_another_port(request: Request) -> NoAnswer | None:
     """Refuse rules at a host that is not of the site, unless the port is 80 or 443."""
     target = request.target
     if target.port in (80, 443) or target.is_of(request.site.hosts):
         return None
-    return Refused(target.url, "foreign_host", f"{target.authority}: a port of another host")
+    return NoAnswer(target.url, "foreign_host", f"{target.authority}: a port of another host")
 
 
-def _forbidden(request: Request, rules: HostRules, mining: Decision) -> Refused | None:
+def _forbidden(request: Request, rules: HostRules, mining: MiningDecision) -> NoAnswer | None:
     """Return why robots.txt or reservations forbid a request; None if they allow it."""
     url, site, robots = request.target.url, request.site, rules.robots
     if rules.refused:
@@ -321,12 +321,14 @@ def _forbidden(request: Request, rules: HostRules, mining: Decision) -> Refused 
     if request.kind == "robots":
         return None
     if not robots.allows(url):
-        return Refused(url, "robots", robots.source if robots.is_closed else "robots.txt: Disallow")
+        return NoAnswer(
+            url, "robots", robots.source if robots.is_closed else "robots.txt: Disallow"
+        )
     if robots.delay > site.max_delay:
         detail = f"robots.txt asks for {robots.delay:g} s, max_delay is {site.max_delay:g}"
-        return Refused(url, "crawl_delay", detail)
+        return NoAnswer(url, "crawl_delay", detail)
     if mining.is_reserved and site.respect_reservations and request.kind not in UNRESERVED:
-        return Refused(url, "reserved", mining.because)
+        return NoAnswer(url, "reserved", mining.because)
     return None
 
 
@@ -335,9 +337,9 @@ def _max_bytes(request: Request) -> int:
     return max(request.site.max_page_bytes, MAX_ROBOTS_BYTES if request.kind == "robots" else 0)
 
 
-def _asks_for_cookie(request: Request, answer: Fetched | Refused) -> bool:
+def _asks_for_cookie(request: Request, answer: Fetched | NoAnswer) -> bool:
     """Tell whether an answer sets a cookie and leads to the address that was asked for."""
-    if not request.site.cookies or isinstance(answer, Refused) or not answer.header("set-cookie"):
+    if not request.site.cookies or isinstance(answer, NoAnswer) or not answer.header("set-cookie"):
         return False
     location = answer.header("location") if 300 <= answer.status < 400 else None
     try:
@@ -347,7 +349,7 @@ def _asks_for_cookie(request: Request, answer: Fetched | Refused) -> bool:
     return target == request.target
 
 
-def _headers(site: SitePolicy, before: Entry | None) -> Iterator[tuple[str, str]]:
+def _headers(site: SitePolicy, before: IndexedRequest | None) -> Iterator[tuple[str, str]]:
     """Yield the headers that are sent after ``Host``."""
     yield "User-Agent", crawler_agent(site.contact)
     yield "Accept", _ACCEPT
@@ -380,7 +382,7 @@ def _restored(archive: Archive, now: float, *, all_asked: float) -> dict[str, Ho
     return pace
 
 
-class Memory:
+class ArchivedAnswers:
     """The answers of an archive.
 
     An answer to a request for rules never serves as a page: a redirect may have led to its URL
@@ -390,7 +392,7 @@ class Memory:
     def __init__(self, archive: Archive, now: Callable[[], float]) -> None:
         self._archive, self._now = archive, now
 
-    def recall(self, request: Request) -> Fetched | Refused | None:
+    def recall(self, request: Request) -> Fetched | NoAnswer | None:
         """Find the answer to a request; None if the host must be asked.
 
         Records of this session count; for a page, lasting answers of other sessions too.
@@ -407,24 +409,24 @@ class Memory:
             return None
         if entry.type == "metadata":
             reason = cast("Reason", entry.refused)  # as the fetcher wrote it
-            return Refused(entry.url, reason, entry.detail, from_archive=True)
+            return NoAnswer(entry.url, reason, entry.detail, from_archive=True)
         body = self._archive.find_body(entry)
         max_bytes = max(site.max_page_bytes, body.n_bytes)
         return to_fetched(self._archive.read(body), body, max_bytes=max_bytes)
 
-    def _newest(self, target: Target) -> Entry | None:
+    def _newest(self, target: UrlParts) -> IndexedRequest | None:
         return self._archive.index.newest(target.url, session=self._archive.session)
 
-    def _answer_of(self, request: Request, statuses: tuple[int, ...]) -> Entry | None:
+    def _answer_of(self, request: Request, statuses: tuple[int, ...]) -> IndexedRequest | None:
         entry = self._archive.index.newest_answer(request.target.url, statuses)
         return entry if entry and _serves(entry, request.kind) else None
 
-    def n_tried(self, target: Target) -> int:
+    def n_tried(self, target: UrlParts) -> int:
         """Count the tries of an address in this session; 0 if it is not to be tried again."""
         entry = self._newest(target)
         return entry.attempt if entry is not None and not entry.is_final else 0
 
-    def before(self, request: Request) -> Entry | None:
+    def before(self, request: Request) -> IndexedRequest | None:
         """Find an earlier answer that a conditional request can be made for."""
         entry = self._answer_of(request, (200,))
         return entry if entry and entry.can_be_asked_whether_changed else None
@@ -446,16 +448,16 @@ class Memory:
             return None
 
 
-def _serves(entry: Entry, kind: Kind) -> bool:
+def _serves(entry: IndexedRequest, kind: Kind) -> bool:
     return kind in RULES or entry.kind not in RULES
 
 
-def to_fetched(answer: Answer, entry: Entry, *, max_bytes: int) -> Fetched | Refused:
+def to_fetched(answer: Answer, entry: IndexedRequest, *, max_bytes: int) -> Fetched | NoAnswer:
     """Convert an answer of the archive to what the fetcher returns."""
     try:
         return replace(fetched(answer, entry.url, max_bytes=max_bytes), from_archive=True)
     except BodyError as error:
-        return Refused(entry.url, "too_large", str(error), from_archive=True)
+        return NoAnswer(entry.url, "too_large", str(error), from_archive=True)
 
 
 def fetched(answer: Answer, url: str, *, max_bytes: int) -> Fetched:

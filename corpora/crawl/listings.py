@@ -57,7 +57,7 @@ class ListingError(CountedError):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ListingEntry:
     """An entry of a list: an article, or another sitemap."""
 
     url: str
@@ -66,17 +66,17 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class SiteListing:
     """A sitemap or a feed."""
 
     kind: str
     """``sitemap``, ``index`` (of sitemaps), ``feed``, ``text``."""
-    entries: tuple[Entry, ...]
+    entries: tuple[ListingEntry, ...]
     n_beyond: int = 0
     """The number of entries after the first ``MAX_ENTRIES``, which are dropped."""
 
 
-def read_listing(body: bytes, *, url: str) -> Listing:
+def read_listing(body: bytes, *, url: str) -> SiteListing:
     """Read a sitemap (XML or lines), an index of sitemaps, RSS 0.9 to 2.0, or Atom; maybe packed.
 
     Entries are sorted by date, the newest first, those without a date last; otherwise as listed.
@@ -89,12 +89,12 @@ def read_listing(body: bytes, *, url: str) -> Listing:
     else:
         lines = body.decode("utf-8", "replace").split()
         kind = "text"
-        entries = [Entry(line) for line in lines if line.startswith(_SCHEMES)]
+        entries = [ListingEntry(line) for line in lines if line.startswith(_SCHEMES)]
         if not entries:
             raise ListingError(f"{url}: neither a sitemap nor a feed.")
     kept = entries[:MAX_ENTRIES]
     kept.sort(key=lambda entry: -entry.date.timestamp() if entry.date else float("inf"))
-    return Listing(kind, tuple(kept), len(entries) - len(kept))
+    return SiteListing(kind, tuple(kept), len(entries) - len(kept))
 
 
 def _in_utf_8(body: bytes) -> bytes:
@@ -126,7 +126,7 @@ def _unpack(body: bytes) -> bytes:
     return bytes(data)
 
 
-def _read_xml(body: bytes, url: str) -> tuple[str, list[Entry]]:
+def _read_xml(body: bytes, url: str) -> tuple[str, list[ListingEntry]]:
     from lxml import etree
 
     events = etree.iterparse(
@@ -187,7 +187,7 @@ def _forget(element: "_Element") -> None:
         del parent[0]
 
 
-def _entry(element: "_Element", name: str, base: str) -> Entry:
+def _entry(element: "_Element", name: str, base: str) -> ListingEntry:
     """Read an entry of a list; its URL is empty where the entry has none."""
     texts: dict[str, str] = {}
     links: list[str] = []
@@ -203,7 +203,7 @@ def _entry(element: "_Element", name: str, base: str) -> Entry:
     links.append(texts.get("loc") or texts.get("guid") or element.get(_ABOUT) or "")
     url = texts.get("loc", "") if name in {"url", "sitemap"} else links[0]
     date = next((found for key in _DATES if (found := _date(texts.get(key)))), None)
-    return Entry(_absolute(base, url), date, " ".join(texts.get("title", "").split()))
+    return ListingEntry(_absolute(base, url), date, " ".join(texts.get("title", "").split()))
 
 
 def _absolute(base: str, url: str) -> str:
@@ -350,7 +350,7 @@ def read_links_bounded(body: bytes, *, url: str, content_type: str | None) -> Pa
     return call(_LINKS, arguments, bounds=PAGE_BOUNDS)
 
 
-def read_listing_bounded(body: bytes, *, url: str) -> Listing:
+def read_listing_bounded(body: bytes, *, url: str) -> SiteListing:
     """Run ``read_listing`` in another process, so that no list blocks the event loop.
 
     Raises ``TaskError``: ``broken_listing``, ``timeout``, ``memory``, ``failed``.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from corpora.crawl.types import PAGES, Reason, SitePolicy
 
 if TYPE_CHECKING:
-    from corpora.crawl.archive_index import Entry
+    from corpora.crawl.archive_index import IndexedRequest
 
 
 @dataclass
@@ -55,7 +55,7 @@ class HostPace:
         pause = min(delay, self.last + delay - now)
         return max(0.0, pause, min(self.longest, self.not_before - now))
 
-    def note(self, entry: "Entry") -> None:
+    def note(self, entry: "IndexedRequest") -> None:
         """Record the outcome of a request, made now or before this process began."""
         self.last = max(self.last, entry.ended)
         if entry.wait >= 0:

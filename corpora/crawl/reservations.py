@@ -30,7 +30,7 @@ MAX_RULES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class MiningDecision:
     """The decision ``reserved``, ``allowed`` or ``unreserved`` on mining, and its reason."""
 
     mining: str = "unreserved"
@@ -46,14 +46,14 @@ class Decision:
         return f"{self.mining}; {self.because}" if self.because else self.mining
 
 
-def strictest(decisions: Iterable[Decision]) -> Decision:
+def strictest(decisions: Iterable[MiningDecision]) -> MiningDecision:
     """Combine decisions: ``reserved`` before ``allowed`` before ``unreserved``, with reasons."""
     found = list(decisions)
     for mining in ("reserved", "allowed"):
         reasons = [decision.because for decision in found if decision.mining == mining]
         if reasons:
-            return Decision(mining, "; ".join(dict.fromkeys(reasons)))
-    return Decision()
+            return MiningDecision(mining, "; ".join(dict.fromkeys(reasons)))
+    return MiningDecision()
 
 
 @cache
@@ -110,13 +110,13 @@ class TdmRules:
     rules: tuple[tuple[str, int, str], ...] = ()
     """The pattern, 1 for reserved or 0 for allowed, and the policy of each rule."""
 
-    def decide(self, path: str) -> Decision:
+    def decide(self, path: str) -> MiningDecision:
         """Apply the first rule that matches a path."""
         for pattern, is_reserved, policy in self.rules:
             if means(pattern, path):
                 because = f"tdmrep.json: {pattern}" + (f" (policy {policy})" if policy else "")
-                return Decision("reserved" if is_reserved else "allowed", because)
-        return Decision()
+                return MiningDecision("reserved" if is_reserved else "allowed", because)
+        return MiningDecision()
 
 
 def parse_tdmrep(body: bytes) -> TdmRules:
@@ -139,16 +139,16 @@ def _line(value: object) -> str:
     return " ".join(value.split())[:300] if isinstance(value, str) else ""
 
 
-def decide_by_headers(headers: Sequence[tuple[str, str]]) -> Decision:
+def decide_by_headers(headers: Sequence[tuple[str, str]]) -> MiningDecision:
     """Decide by the headers of an answer, with names in any case, whether mining is reserved."""
     decisions = []
     for name, value in ((name.lower(), value.strip().lower()) for name, value in headers):
         because = f"header {name}: {value[:200]}"
         values = {part.strip() for part in value.split(",")}
         if name == "tdm-reservation" and ("1" in values or values == {"0"}):
-            decisions.append(Decision("reserved" if "1" in values else "allowed", because))
+            decisions.append(MiningDecision("reserved" if "1" in values else "allowed", because))
         elif (name == "x-robots-tag" and _NO_AI.search(value)) or (
             name in usage_lines() and forbids_training(value)
         ):
-            decisions.append(Decision("reserved", because))
+            decisions.append(MiningDecision("reserved", because))
     return strictest(decisions)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from urllib.parse import urljoin
 
 from corpora.crawl.reservations import (
-    Decision,
+    MiningDecision,
     TdmRules,
     ai_agents,
     forbids_training,
@@ -24,8 +24,8 @@ from corpora.crawl.reservations import (
     strictest,
     usage_lines,
 )
-from corpora.crawl.types import Fetched, Refused, Request, SitePolicy
-from corpora.crawl.urls import BadUrlError, Target, parse_url
+from corpora.crawl.types import Fetched, NoAnswer, Request, SitePolicy
+from corpora.crawl.urls import BadUrlError, UrlParts, parse_url
 from corpora.system.web import AGENT
 
 if TYPE_CHECKING:
@@ -96,10 +96,10 @@ class Robots:
         """The addresses of sitemaps, as written in the file."""
         return tuple(self._rules.sitemaps)
 
-    def decide(self, url: str, path: str) -> Decision:
+    def decide(self, url: str, path: str) -> MiningDecision:
         """Decide whether mining of an address is reserved."""
         by_agents = [
-            Decision("reserved", f"robots.txt: {agent}")
+            MiningDecision("reserved", f"robots.txt: {agent}")
             for agent in self._agents
             if not self._rules.can_fetch(url, agent)
         ]
@@ -150,13 +150,13 @@ class Robots:
                 is_open = is_open and name == "sitemap"
         return tuple(found)
 
-    def _usage(self, path: str) -> Decision:
+    def _usage(self, path: str) -> MiningDecision:
         """Apply the line with the longest matching path; of equal paths, one that says no."""
         fitting = [usage for usage in self._usages if means(usage[0], path)]
         if not fitting:
-            return Decision()
+            return MiningDecision()
         _, says_no, line = max(fitting, key=lambda usage: (len(usage[0]), usage[1]))
-        return Decision("reserved", f"robots.txt: {line}") if says_no else Decision()
+        return MiningDecision("reserved", f"robots.txt: {line}") if says_no else MiningDecision()
 
 
 def parse_robots(body: bytes, *, source: str) -> Robots:
@@ -174,10 +174,10 @@ class HostRules:
 
     robots: Robots
     tdm: TdmRules = TdmRules()
-    refused: Refused | None = None
+    refused: NoAnswer | None = None
     """The reason for which nothing of the host can be fetched at all; None if there is none."""
 
-    def decide(self, target: Target) -> Decision:
+    def decide(self, target: UrlParts) -> MiningDecision:
         """Decide whether mining of an address is reserved, as far as known before the fetch."""
         decision = self.robots.decide(target.url, target.path)
         return strictest([decision, self.tdm.decide(target.path.partition("?")[0])])
@@ -187,7 +187,7 @@ class HostRules:
 class Hosts:
     """The rules of hosts, fetched when needed and kept; safe for threads."""
 
-    ask: Callable[[Request, Robots], Fetched | Refused]
+    ask: Callable[[Request, Robots], Fetched | NoAnswer]
     """A function that fetches an address at the pace of a robots.txt."""
     stale: Callable[[str], bytes | None]
     """A function that returns an earlier robots.txt of at most ``STALE_S``, or None."""
@@ -198,7 +198,7 @@ class Hosts:
         self._known: dict[str, tuple[HostRules, float]] = {}
         self._locks: dict[str, Lock] = {}
 
-    def rules(self, target: Target, site: SitePolicy) -> HostRules:
+    def rules(self, target: UrlParts, site: SitePolicy) -> HostRules:
         """Return the rules for an address; ask for them if unknown or older than ``_LOOK_S``."""
         with self._locks.setdefault(target.origin, Lock()):
             found, since = self._known.get(target.origin, (None, 0.0))
@@ -208,7 +208,7 @@ class Hosts:
                     self._known[target.origin] = found, self.now()
             return found
 
-    def _fetch(self, target: Target, site: SitePolicy) -> HostRules:
+    def _fetch(self, target: UrlParts, site: SitePolicy) -> HostRules:
         request = Request(replace(target, path=ROBOTS), "robots", 0, site)
         answer = self._follow(request, Robots("", ""))
         robots = self._read_robots(answer, request.target.url)
@@ -223,11 +223,11 @@ class Hosts:
                 return HostRules(robots, parse_tdmrep(answer.body))
         return HostRules(robots)
 
-    def _follow(self, request: Request, robots: Robots) -> Fetched | Refused | None:
+    def _follow(self, request: Request, robots: Robots) -> Fetched | NoAnswer | None:
         """Ask, and follow redirects; return None where they are too many or lead nowhere."""
         for _ in range(MAX_REDIRECTS + 1):
             answer = self.ask(request, robots)
-            if isinstance(answer, Refused) or not 300 <= answer.status < 400:
+            if isinstance(answer, NoAnswer) or not 300 <= answer.status < 400:
                 return answer
             try:
                 location = answer.header("location") or ""
@@ -239,7 +239,7 @@ class Hosts:
             request = replace(request, target=target)
         return None
 
-    def _read_robots(self, answer: Fetched | Refused | None, url: str) -> Robots:
+    def _read_robots(self, answer: Fetched | NoAnswer | None, url: str) -> Robots:
         if answer is None:
             return parse_robots(b"", source="no robots.txt (redirects without end)")
         if isinstance(answer, Fetched):
@@ -247,14 +247,14 @@ class Hosts:
                 return parse_robots(answer.body, source=str(answer.status))
             if 300 <= answer.status < 500 and answer.status != 429:
                 return parse_robots(b"", source=f"no robots.txt ({answer.status})")
-        what = answer.reason if isinstance(answer, Refused) else str(answer.status)
+        what = answer.reason if isinstance(answer, NoAnswer) else str(answer.status)
         old = self.stale(url)
         if old is not None:
             return parse_robots(old, source=f"robots.txt of the day before ({what})")
         return Robots("", f"robots.txt cannot be had ({what})", is_closed=True)
 
 
-def _may_follow(target: Target, to: Target, robots: Robots) -> bool:
+def _may_follow(target: UrlParts, to: UrlParts, robots: Robots) -> bool:
     """Tell whether a redirect of a tdmrep.json may be followed.
 
     On the same host, robots.txt must allow the new address. On another host, only the same path is
@@ -263,6 +263,6 @@ def _may_follow(target: Target, to: Target, robots: Robots) -> bool:
     return robots.allows(to.url) if to.origin == target.origin else to.path == TDMREP
 
 
-def _is_all(answer: Fetched | Refused | None) -> TypeGuard[Refused]:
+def _is_all(answer: Fetched | NoAnswer | None) -> TypeGuard[NoAnswer]:
     """Tell whether a file of rules was refused for a reason that holds for its whole host."""
-    return isinstance(answer, Refused) and answer.reason in _UNTOUCHED
+    return isinstance(answer, NoAnswer) and answer.reason in _UNTOUCHED

@@ -52,7 +52,7 @@ Say = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class CrawlProgress:
     """The counts of all sites until now."""
 
     tallies: tuple[SiteTally, ...]
@@ -121,7 +121,7 @@ def _supervised(sites: Sequence[Site], archive: Path, session: str) -> Iterator[
             process.kill()
 
 
-def _stop(pipe: Connection, archive: Path, *, say: Say) -> Progress:
+def _stop(pipe: Connection, archive: Path, *, say: Say) -> CrawlProgress:
     """Ask Scrapy's process to end; raise ``KeyboardInterrupt`` where it does not or has failed."""
     try:
         pipe.send("stop")
@@ -175,7 +175,9 @@ def read_session(archive: Path) -> _Session:
         ) from error
 
 
-def _follow(pipe: Connection, archive: Path, *, say: Say, most: float = float("inf")) -> Progress:
+def _follow(
+    pipe: Connection, archive: Path, *, say: Say, most: float = float("inf")
+) -> CrawlProgress:
     """Receive progress until Scrapy's process is done; raise ``CorpusError`` where it fails."""
     start = said = time.monotonic()
     while time.monotonic() < start + most:
@@ -187,7 +189,7 @@ def _follow(pipe: Connection, archive: Path, *, say: Say, most: float = float("i
             break
         if isinstance(message, str):
             raise CorpusError(message)
-        progress: Progress = message
+        progress: CrawlProgress = message
         if progress.is_done:
             return progress
         if time.monotonic() > said + _SAY_SECONDS:
@@ -211,7 +213,7 @@ def _write(archive: Path, report: CrawlReport) -> None:
 
 
 def run(pipe: Connection, *, sites: tuple[Site, ...], archive: Path, session: str) -> None:
-    """Crawl, in Scrapy's process; send ``Progress`` until done, or a message of what failed."""
+    """Crawl, in Scrapy's process; send ``CrawlProgress`` until done, or a message of the error."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it, and sends "stop"
     with open_own(archive / LOG, "ab") as file:
         os.dup2(file.fileno(), 1)
@@ -236,7 +238,7 @@ class _Crawl:
         self.tallies = tuple(SiteTally(site.name) for site in sites)
         self.is_stopping = False
 
-    async def run(self, archive: Path, session: str) -> Progress:
+    async def run(self, archive: Path, session: str) -> CrawlProgress:
         """Crawl all sites; return the counts of each, and the repairs of the archive."""
         from scrapy.crawler import AsyncCrawlerRunner
 
@@ -265,7 +267,7 @@ class _Crawl:
                     f"{downloader.broken!r}. The archive is whole; repair what is wrong, and the "
                     f"same command resumes. See {archive / LOG}."
                 ) from downloader.broken
-            return Progress(self.tallies, self.fetcher.repaired, is_done=True)
+            return CrawlProgress(self.tallies, self.fetcher.repaired, is_done=True)
 
     async def _crawl_site(self, site: Site, tally: SiteTally, downloader: "Downloader") -> None:
         start = time.monotonic()
@@ -301,7 +303,7 @@ class _Crawl:
     async def _report_progress(self) -> None:
         while True:
             await asyncio.sleep(_PROGRESS_SECONDS)
-            self.pipe.send(Progress(self.tallies, self.fetcher.repaired))
+            self.pipe.send(CrawlProgress(self.tallies, self.fetcher.repaired))
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
         """Wait for the message to stop; exit at once if the other end of the pipe closes."""

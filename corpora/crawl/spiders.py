@@ -20,8 +20,8 @@ from scrapy.exceptions import CloseSpider, IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 from scrapy.spidermiddlewares.httperror import HttpError
 
-from corpora.crawl.download_handler import ARCHIVED, Downloader, ExcludedError, RefusedError
-from corpora.crawl.listings import Entry, Listing, PageLinks, forbids_following
+from corpora.crawl.download_handler import ARCHIVED, Downloader, ExcludedError, FetchRefusedError
+from corpora.crawl.listings import ListingEntry, PageLinks, SiteListing, forbids_following
 from corpora.crawl.news_please import (
     Heuristics,
     ParseCrawler,
@@ -33,7 +33,7 @@ from corpora.crawl.news_please import (
 )
 from corpora.crawl.sites import Site
 from corpora.crawl.tally import SiteTally
-from corpora.crawl.types import Kind, Refused
+from corpora.crawl.types import Kind, NoAnswer
 
 USUAL_SITEMAPS = ("/sitemap.xml", "/sitemap_index.xml")
 MAX_NESTED = 4
@@ -106,7 +106,7 @@ class ArticleHeuristics(Heuristics):
 class PageParser(ParseCrawler):
     """A parser of pages that the fetcher has already archived."""
 
-    def __init__(self, finder: "Finder", crawler: type) -> None:
+    def __init__(self, finder: "SiteFinder", crawler: type) -> None:
         self.finder = finder
         self.heuristics = ArticleHeuristics(finder.site, crawler, self.links)
         super().__init__(self)  # as the helper, of which only the attribute heuristics is used
@@ -160,7 +160,7 @@ def n_waiting(crawler: Crawler) -> int:
     return int(statistic("scheduler/enqueued", 0) - statistic("scheduler/dequeued", 0))
 
 
-class Finder:
+class SiteFinder:
     """The common base of the finders: a site, its counts, and access to the fetcher."""
 
     reads_old_pages = False
@@ -213,7 +213,7 @@ class Finder:
     def fail(self, failure: Any) -> None:  # Any: Twisted's, and Scrapy adds ``request``
         """Continue after a page that cannot be had; end where nothing more can be had."""
         error = failure.value
-        if isinstance(error, RefusedError):
+        if isinstance(error, FetchRefusedError):
             if error.refused.reason in _BOUNDS:
                 self.tally.ended = self.tally.ended or error.refused.reason
             if error.refused.reason in (*_BOUNDS, "stopped"):
@@ -223,14 +223,14 @@ class Finder:
         elif not isinstance(error, (HttpError, ExcludedError)):
             self.tally.pass_over(failure.request.url, "redirects")
 
-    def read(self, response: Response) -> Listing | None:
+    def read(self, response: Response) -> SiteListing | None:
         """Return the list that was read of a response; None where it could not be read."""
-        listing: Listing | None = response.meta.get("found")
+        listing: SiteListing | None = response.meta.get("found")
         if listing:
             self.tally.passed_over["beyond_entries"] += listing.n_beyond
         return listing
 
-    def new_enough(self, entries: Iterable[Entry]) -> Iterator[Entry]:
+    def new_enough(self, entries: Iterable[ListingEntry]) -> Iterator[ListingEntry]:
         """Yield the entries that are not dated before ``since``; count the others."""
         for entry in entries:
             if self.site.since and entry.date and entry.date < self.site.since:
@@ -239,7 +239,7 @@ class Finder:
                 yield entry
 
 
-class _Sitemaps(Finder):
+class _Sitemaps(SiteFinder):
     """A finder that begins at sitemaps."""
 
     async def first(self) -> Iterable[scrapy.Request]:
@@ -247,7 +247,7 @@ class _Sitemaps(Finder):
         found = self.site.sitemaps or await self.downloader.sitemaps(
             self.site.policy, self.site.url
         )
-        if isinstance(found, Refused):
+        if isinstance(found, NoAnswer):
             self.tally.count(found, "robots")
             found = ()
         usual = [urljoin(self.site.url, path) for path in USUAL_SITEMAPS]
@@ -274,7 +274,7 @@ class _Sitemaps(Finder):
             yield from self.ask(entry.url, "page", callback=self.parse, steps=1)
 
 
-class _Links(Finder):
+class _Links(SiteFinder):
     """A finder that follows links."""
 
     reads_old_pages = True
@@ -308,7 +308,7 @@ class RecursiveSitemapFinder(_Sitemaps, _Links, RecursiveSitemapCrawler):
     name = "recursive_sitemap"
 
 
-class FeedFinder(Finder, RssCrawler):
+class FeedFinder(SiteFinder, RssCrawler):
     """A finder of the pages that feeds name."""
 
     name = "feed"
@@ -336,7 +336,7 @@ class FeedFinder(Finder, RssCrawler):
                 yield request
 
 
-FINDERS: dict[str, type[Finder]] = {
+FINDERS: dict[str, type[SiteFinder]] = {
     finder.name: finder
     for finder in (SitemapFinder, FeedFinder, RecursiveFinder, RecursiveSitemapFinder)
 }

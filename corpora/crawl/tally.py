@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 
 from corpora.crawl.archive import Repair
-from corpora.crawl.types import PAGES, Fetched, Kind, Refused
+from corpora.crawl.types import PAGES, Fetched, Kind, NoAnswer
 from corpora.reports import Row, counted, markdown_table
 from corpora.system.web import hide_password
 from corpora.warc.http import Answer
@@ -46,9 +46,9 @@ class SiteTally:
     """``done``, the bound that was reached, or ``interrupted``; empty during the crawl."""
     _seen: set[tuple[str, str]] = field(default_factory=set, repr=False)
 
-    def count(self, answer: Fetched | Refused, kind: Kind) -> None:
+    def count(self, answer: Fetched | NoAnswer, kind: Kind) -> None:
         """Count an answer."""
-        if isinstance(answer, Refused):
+        if isinstance(answer, NoAnswer):
             if self._is_new(answer.url, answer.reason):
                 self.refused[answer.reason] += 1
                 example = hide_password(f"{answer.url}: {answer.detail}")

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 from corpora.crawl.addresses import parse_networks
-from corpora.crawl.urls import Target
+from corpora.crawl.urls import UrlParts
 from corpora.errors import UsageError
 from corpora.system.typed_tables import bounded, out_of_bounds
 from corpora.system.web import check_contact
@@ -100,7 +100,7 @@ class SitePolicy:
 class Request:
     """A request; ``depth`` is the number of links from the front page."""
 
-    target: Target
+    target: UrlParts
     kind: Kind
     depth: int
     site: SitePolicy
@@ -127,7 +127,7 @@ class Fetched:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class NoAnswer:
     """The reason for which a request has no answer."""
 
     url: str

@@ -25,7 +25,7 @@ class BadUrlError(CorpusError):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class UrlParts:
     """The parts of an http or https URL, in normal form."""
 
     scheme: str
@@ -74,7 +74,7 @@ def split_host(authority: str) -> tuple[str, int | None]:
     return host, int(port) if port.isascii() and port.isdigit() else None
 
 
-def parse_url(url: str) -> Target:
+def parse_url(url: str) -> UrlParts:
     """Parse an address; raise ``BadUrlError``.
 
     Leaves out the part after ``#``, the id of a session, and white space around the address.
@@ -99,7 +99,7 @@ def parse_url(url: str) -> Target:
     path = _without_dots(_quoted(parts.path)) + (f"?{_quoted(parts.query)}" if parts.query else "")
     if len(path) > MAX_PATH:
         raise BadUrlError(f"longer than {MAX_PATH:,} characters")
-    return Target(scheme, _host(host), port or _PORTS[scheme], path)
+    return UrlParts(scheme, _host(host), port or _PORTS[scheme], path)
 
 
 def _quoted(text: str) -> str:

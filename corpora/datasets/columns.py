@@ -1,7 +1,7 @@
 """Documents as columns, without an object for each document or mention.
 
 ``DocumentColumns`` collects documents and makes record batches of a ``documents`` dataset;
-``Mentions`` is the column of mentions of such a batch, to be read and merged as arrays.
+``MentionColumn`` is the column of mentions of such a batch, to be read and merged as arrays.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -183,7 +183,7 @@ def with_field(structs: pa.StructArray, name: str, values: pa.Array) -> pa.Struc
 
 
 @dataclass(frozen=True, slots=True)
-class Mentions:
+class MentionColumn:
     """The mentions of a batch of documents: one array of structs, and offsets into it."""
 
     structs: pa.StructArray
@@ -191,12 +191,12 @@ class Mentions:
     """Offsets into ``structs``, from 0: document ``i`` has ``structs[ends[i] : ends[i + 1]]``."""
 
     @classmethod
-    def of(cls, batch: pa.RecordBatch) -> "Mentions":
+    def of(cls, batch: pa.RecordBatch) -> "MentionColumn":
         """Read the mentions of a batch of documents."""
         return cls.of_column(batch.column("mentions"))
 
     @classmethod
-    def of_column(cls, column: pa.ListArray) -> "Mentions":
+    def of_column(cls, column: pa.ListArray) -> "MentionColumn":
         """Read the mentions of a column."""
         lengths = pa.compute.list_value_length(column).fill_null(0).to_numpy()
         return cls(column.flatten(), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
@@ -205,7 +205,7 @@ class Mentions:
         """Return a field of the mentions, ``start`` or ``end``, as an array."""
         return np.asarray(self.structs.field(name), np.int32)
 
-    def merged(self, documents: Offsets, added: pa.StructArray) -> "Mentions":
+    def merged(self, documents: Offsets, added: pa.StructArray) -> "MentionColumn":
         """Add mentions to the documents of the given indices, and sort all into reading order."""
         of = np.concatenate(
             [np.repeat(np.arange(len(self.ends) - 1), np.diff(self.ends)), documents]
@@ -217,14 +217,14 @@ class Mentions:
         order = np.lexsort((-stops, starts, of))
         counts = np.bincount(of, minlength=len(self.ends) - 1)
         ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-        return Mentions(structs.take(pa.array(order)), ends)
+        return MentionColumn(structs.take(pa.array(order)), ends)
 
     def column(self) -> pa.ListArray:
         """Return the mentions as a column of lists, one list for each document."""
         return pa.ListArray.from_arrays(pa.array(self.ends, pa.int32()), self.structs)
 
 
-def with_mentions(batch: pa.RecordBatch, mentions: Mentions) -> pa.RecordBatch:
+def with_mentions(batch: pa.RecordBatch, mentions: MentionColumn) -> pa.RecordBatch:
     """Replace the mentions of a batch of documents."""
     type = batch.schema.field("mentions").type
     return with_columns(batch, {"mentions": mentions.column().cast(type)})

@@ -45,7 +45,7 @@ _ROW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class RedirectCounts:
     """Counts of a table; following one redirect is one step."""
 
     n_redirects: int
@@ -106,7 +106,7 @@ class RedirectTable:
         return self._titles.may_have(titles, skip=skip)
 
 
-def build_table(folder: Path, redirects: Iterable[pa.RecordBatch]) -> Summary:
+def build_table(folder: Path, redirects: Iterable[pa.RecordBatch]) -> RedirectCounts:
     """Build the table from redirects with string columns ``title`` and ``target``, both normalised.
 
     Of redirects with the same title the first wins. The same redirects in the same order make the
@@ -227,11 +227,11 @@ def _follow(links: _Links) -> tuple[_Links, _Links]:
     return last, steps
 
 
-def _summarise(folder: Path, steps: _Links) -> Summary:
+def _summarise(folder: Path, steps: _Links) -> RedirectCounts:
     """Count redirects, chains and loops; ``steps`` is 0 for duplicates and -1 for loops."""
     loops = np.flatnonzero(steps < 0)
     n_duplicates = int((steps == 0).sum())
-    return Summary(
+    return RedirectCounts(
         n_redirects=len(steps) - n_duplicates,
         n_duplicates=n_duplicates,
         n_chains=int((steps > 1).sum()),

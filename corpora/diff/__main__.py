@@ -17,14 +17,16 @@ from corpora.errors import CorpusError, UsageError
 from corpora.system.arguments import check, execute, option, parse
 
 if TYPE_CHECKING:
-    from corpora.diff.comparison import Comparison
+    from corpora.diff.comparison import DatasetComparison
     from corpora.diff.limits import Limit
 
 LEFT_OUT = "reuse"
 """The dataset that is not compared: page hashes, by which the next run finds changed pages."""
 
 
-def compare_all(old: Path, new: Path, *, given: Sequence["Limit"] = ()) -> list["Comparison"]:
+def compare_all(
+    old: Path, new: Path, *, given: Sequence["Limit"] = ()
+) -> list["DatasetComparison"]:
     """Compare a dataset with another, or each dataset of a run with the dataset of the same name.
 
     Raises ``CorpusError`` where there is no dataset or one is missing in ``new``, ``UsageError``
@@ -49,7 +51,7 @@ def compare_all(old: Path, new: Path, *, given: Sequence["Limit"] = ()) -> list[
     return found
 
 
-def _measures(found: Sequence["Comparison"]) -> set[str]:
+def _measures(found: Sequence["DatasetComparison"]) -> set[str]:
     return {drift.name for of in found for drift in of.drift}
 
 

@@ -16,7 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.datasets.shards import Dataset, open_dataset, read_batches
-from corpora.diff.kinds import Kind, Measures, count_account, count_batch, kind_of, with_ratios
+from corpora.diff.kinds import (
+    ComparedColumns,
+    Measures,
+    count_account,
+    count_batch,
+    kind_of,
+    with_ratios,
+)
 from corpora.diff.limits import Limit, limits_of
 from corpora.errors import DamagedDatasetError
 from corpora.hashing.rows import NOTHING, Hashes, hash_columns
@@ -41,7 +48,7 @@ class Drift:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class DatasetComparison:
     """The differences between two versions of a dataset."""
 
     name: str
@@ -61,7 +68,7 @@ class Comparison:
     """Descriptions of the measures that moved further than their limits allow."""
 
 
-def compare(old: Path, new: Path, *, name: str, given: Sequence[Limit]) -> Comparison:
+def compare(old: Path, new: Path, *, name: str, given: Sequence[Limit]) -> DatasetComparison:
     """Compare two versions of a dataset.
 
     Raises ``ShardSchemaError`` where their schemas differ, ``CorpusError`` where one is no dataset.
@@ -78,7 +85,7 @@ def compare(old: Path, new: Path, *, name: str, given: Sequence[Limit]) -> Compa
     exceeded = [
         limit.exceeded(*values[limit.measure]) for limit in limits if limit.measure in values
     ]
-    return Comparison(
+    return DatasetComparison(
         name=name,
         schema=before.schema,
         old=before.fingerprint,
@@ -96,7 +103,7 @@ class _Version:
     """One version of a dataset: hashes of its rows, and its measures."""
 
     dataset: Dataset
-    kind: Kind
+    kind: ComparedColumns
     columns: Mapping[str, Hashes]
     """Hashes by ``key NAME``, ``group NAME`` and ``name``, one for each row that is not retired."""
     measures: Measures
@@ -165,7 +172,7 @@ def _batches(dataset: Dataset) -> Iterator[pa.RecordBatch]:
             )
 
 
-def _parts(kind: Kind) -> dict[str, tuple[str, ...]]:
+def _parts(kind: ComparedColumns) -> dict[str, tuple[str, ...]]:
     """Map each hash that is kept of a row to the columns that it covers."""
     return {
         **{f"key {name}": (name,) for name in kind.keys},
@@ -174,7 +181,7 @@ def _parts(kind: Kind) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _live(batch: pa.RecordBatch, kind: Kind) -> pa.RecordBatch:
+def _live(batch: pa.RecordBatch, kind: ComparedColumns) -> pa.RecordBatch:
     return batch.filter(pc.invert(batch.column(kind.retired))) if kind.retired else batch
 
 

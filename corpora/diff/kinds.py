@@ -13,7 +13,7 @@ from corpora.datasets.shards import Description
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ComparedColumns:
     """The columns of a schema by which rows are paired, and those that are compared.
 
     ``keys`` are tried one after the other: two rows are paired by the first key in which they have
@@ -37,7 +37,7 @@ class Kind:
 
 
 _KINDS = {
-    "documents": Kind(
+    "documents": ComparedColumns(
         keys=("id",),
         name="title",
         groups={
@@ -51,7 +51,7 @@ _KINDS = {
         tallies=("group", "lang"),
         limits={"links_per_page": "-20%"},
     ),
-    "entities": Kind(
+    "entities": ComparedColumns(
         keys=("page_id", "entity"),
         name="entity",
         groups={
@@ -67,7 +67,7 @@ _KINDS = {
         retired="retired",
         lists=("aliases",),
     ),
-    "redirects": Kind(
+    "redirects": ComparedColumns(
         keys=("id",),
         name="title",
         groups={"target": ("target", "section"), "resolved": ("resolved",)},
@@ -80,14 +80,14 @@ FAMILIES = frozenset(
 """Names before the dot of measures that a dataset has only of what occurs (``labels.PER``)."""
 
 
-def kind_of(schema: Schema) -> Kind:
+def kind_of(schema: Schema) -> ComparedColumns:
     """Choose what is compared of a schema: every column, where no kind is defined."""
     names = tuple(schema.columns.names)
     if kind := _KINDS.get(schema.name):
         named = {*kind.keys, *kind.ignored, kind.name, kind.retired, *chain(*kind.groups.values())}
         others = tuple(name for name in names if name not in named)
         return replace(kind, groups={**kind.groups, "other": others}) if others else kind
-    return Kind(
+    return ComparedColumns(
         keys=("id",),
         groups={name: (name,) for name in names if name != "id"},
         lists=tuple(n for n in names if pa.types.is_list(schema.columns.field(n).type)),
@@ -107,7 +107,9 @@ _RATIOS = {
 }
 
 
-def count_batch(batch: pa.RecordBatch, kind: Kind, schema: str, *, into: Counter[str]) -> None:
+def count_batch(
+    batch: pa.RecordBatch, kind: ComparedColumns, schema: str, *, into: Counter[str]
+) -> None:
     """Count the rows, list elements and values of a batch; add the counts to ``into``."""
     into[schema] += batch.num_rows
     for name in kind.lists:

@@ -4,14 +4,14 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 
-from corpora.diff.comparison import Comparison, Drift
-from corpora.reports.pages import Block, Details, Heading, Items, Table, Text
+from corpora.diff.comparison import DatasetComparison, Drift
+from corpora.reports.pages import Block, Details, Heading, Items, Prose, Table
 from corpora.reports.pages import to_html as render_blocks
 
 FATES = ("added", "removed", "renamed", "changed", "same")
 
 
-def to_words(comparisons: Sequence[Comparison]) -> Iterator[str]:
+def to_words(comparisons: Sequence[DatasetComparison]) -> Iterator[str]:
     """Describe the changes of each dataset in lines; counters are left to JSON and HTML."""
     for of in comparisons:
         rows = ", ".join(f"{of.counts[fate]:,} {fate}" for fate in FATES)
@@ -30,7 +30,7 @@ def to_words(comparisons: Sequence[Comparison]) -> Iterator[str]:
         yield from (f"  TOO FAR: {why}" for why in of.exceeded)
 
 
-def to_json(comparisons: Sequence[Comparison]) -> str:
+def to_json(comparisons: Sequence[DatasetComparison]) -> str:
     """Write all values as JSON, the same for the same datasets."""
     values = [
         asdict(of) | {"drift": {d.name: {"old": d.old, "new": d.new} for d in of.drift}}
@@ -39,18 +39,18 @@ def to_json(comparisons: Sequence[Comparison]) -> str:
     return json.dumps({"datasets": values}, ensure_ascii=False, indent=1) + "\n"
 
 
-def to_html(comparisons: Sequence[Comparison], *, old: str, new: str) -> str:
+def to_html(comparisons: Sequence[DatasetComparison], *, old: str, new: str) -> str:
     """Write the HTML page; ``old`` and ``new`` are the names of the two versions."""
     exceeded = [f"{of.name}: {why}" for of in comparisons for why in of.exceeded]
-    verdict = [Text(f"Too far: {why}.", "far") for why in exceeded]
-    verdict = verdict or [Text("Nothing moved further than it may.", "good")]
+    verdict = [Prose(f"Too far: {why}.", "far") for why in exceeded]
+    verdict = verdict or [Prose("Nothing moved further than it may.", "good")]
     sections = (block for of in comparisons for block in _section(of))
     return render_blocks([Heading(f"{old} → {new}", 1), *verdict, *sections])
 
 
-def _section(of: Comparison) -> Iterator[Block]:
+def _section(of: DatasetComparison) -> Iterator[Block]:
     yield Heading(f"{of.name} ({of.schema})")
-    yield Text(f"{of.old[:16]} → {of.new[:16]}")
+    yield Prose(f"{of.old[:16]} → {of.new[:16]}")
     yield Table([("rows", ""), *((fate, of.counts[fate]) for fate in FATES)])
     if changed := [item for item in of.changed_columns.items() if item[1]]:
         yield Heading("Changed in", 3)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.datasets.columns import Mentions
+from corpora.datasets.columns import MentionColumn
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches, read_shards
 from corpora.entities.counts import Sums, by_partition, read_partition
@@ -95,7 +95,7 @@ class OccurrenceCounter:
         lengths = np.fromiter(map(len, texts), np.int64, len(texts)) + 1
         text = with_spaces("\n".join(texts))
         found_starts, found_ends, numbers = table.find(text, lang=lang)
-        mentions = Mentions.of(batch)
+        mentions = MentionColumn.of(batch)
         is_counted = pc.and_(
             pc.is_in(mentions.structs.field("origin"), self._origins),
             pc.is_valid(mentions.structs.field("entity")),

@@ -31,7 +31,7 @@ Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rules:
+class EntityLimits:
     """The limits by which the entities of a vocabulary are chosen."""
 
     min_count: int
@@ -44,7 +44,7 @@ class Rules:
     """The fewest languages in which an entity has a name."""
 
 
-class Change(NamedTuple):
+class VocabularyChange(NamedTuple):
     """A difference between a refreshed vocabulary and the one before."""
 
     kind: str
@@ -55,7 +55,7 @@ class Change(NamedTuple):
     previous_entity: str | None
 
 
-def choose(totals: Sequence[Path], rules: Rules) -> tuple[pa.Table, dict[str, int]]:
+def choose(totals: Sequence[Path], rules: EntityLimits) -> tuple[pa.Table, dict[str, int]]:
     """Choose the entities that the rules keep, most frequent first, ties by title.
 
     Also returns counters, with the table of coverage. Reads the counts first, and names only of
@@ -103,7 +103,7 @@ def _spaces_with_pages(totals: Sequence[Path]) -> pa.Array:
     return pa.array(sorted(found), pa.string())
 
 
-def _counts(batch: pa.RecordBatch, rules: Rules, spaces: pa.Array | None) -> Rows:
+def _counts(batch: pa.RecordBatch, rules: EntityLimits, spaces: pa.Array | None) -> Rows:
     """Return the counts of a batch, 0 for entities of too few languages, or without their page."""
     counts = np.array(batch.column("count"))
     counts[np.asarray(batch.column("languages")) < rules.min_languages] = 0
@@ -116,7 +116,7 @@ def _counts(batch: pa.RecordBatch, rules: Rules, spaces: pa.Array | None) -> Row
     return counts
 
 
-def _coverage(counts: Rows, totals: Sequence[Path], rules: Rules) -> dict[str, int]:
+def _coverage(counts: Rows, totals: Sequence[Path], rules: EntityLimits) -> dict[str, int]:
     """Count what each size and minimum count keeps; raises ``CorpusError`` if there is nothing."""
     n_mentions = n_of_few = 0
     for batch in _batches(totals):
@@ -210,7 +210,7 @@ def _look_up(column: str, chosen: pa.Table, previous: pa.Table) -> Rows:
     return found
 
 
-def changes(vocab: pa.Table, previous: pa.Table) -> Iterator[Change]:
+def changes(vocab: pa.Table, previous: pa.Table) -> Iterator[VocabularyChange]:
     """List the differences from an earlier vocabulary; both are in the order of ids."""
     live = vocab.filter(pc.invert(vocab.column("retired"))).slice(len(SPECIAL))
     found = match(live, previous)
@@ -219,18 +219,18 @@ def changes(vocab: pa.Table, previous: pa.Table) -> Iterator[Change]:
     was_retired = previous.column("retired").to_pylist()
     for id, name, row in zip(ids, names, found.tolist(), strict=True):
         if row < 0:
-            yield Change("added", id, None, name, None)
+            yield VocabularyChange("added", id, None, name, None)
             continue
         if name != old_names[row]:
-            yield Change("renamed", id, row, name, old_names[row])
+            yield VocabularyChange("renamed", id, row, name, old_names[row])
         if was_retired[row]:
-            yield Change("returned", id, row, name, old_names[row])
+            yield VocabularyChange("returned", id, row, name, old_names[row])
     for row in np.setdiff1d(np.arange(len(SPECIAL), len(previous)), found).tolist():
         if not was_retired[row]:
-            yield Change("removed", row, row, None, old_names[row])
+            yield VocabularyChange("removed", row, row, None, old_names[row])
 
 
-def count_changes(listed: Iterator[Change]) -> Mapping[str, int]:
+def count_changes(listed: Iterator[VocabularyChange]) -> Mapping[str, int]:
     """Count the changes of each kind, for the counters of a run."""
     counted = dict.fromkeys(("added", "renamed", "returned", "removed"), 0)
     for change in listed:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.datasets.columns import Mentions
+from corpora.datasets.columns import MentionColumn
 from corpora.datasets.redirect_table import RedirectTable
 from corpora.datasets.schemas import SCHEMAS
 from corpora.entities.equivalents import names_of_entities
@@ -51,7 +51,7 @@ class MentionCounter:
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Count the documents of a batch; columns as ``count_entities`` reads them."""
-        mentions = Mentions.of(batch)
+        mentions = MentionColumn.of(batch)
         is_known = pc.is_valid(mentions.structs.field("entity"))
         origin = mentions.structs.field("origin").filter(is_known)
         is_counted = pc.is_in(origin, self._origins)
@@ -91,7 +91,7 @@ class MentionCounter:
         columns = [entity, batch.column("id"), rank, *columns_of_pages(batch)]
         return pa.table(columns, schema=_NO_PAGES.schema).filter(pc.is_valid(own))
 
-    def _languages(self, batch: pa.RecordBatch, mentions: Mentions) -> pa.Array:
+    def _languages(self, batch: pa.RecordBatch, mentions: MentionColumn) -> pa.Array:
         """Return the language of each mention; empty strings where no entity has equivalents."""
         langs = batch.column("lang").fill_null("")
         if not self._equivalents:
@@ -103,7 +103,7 @@ class MentionCounter:
         return self._equivalents.resolve(entities) if self._equivalents else entities
 
 
-def _surfaces(texts: pa.StringArray, mentions: Mentions, where: Parts) -> list[str]:
+def _surfaces(texts: pa.StringArray, mentions: MentionColumn, where: Parts) -> list[str]:
     """Return the surface texts of some mentions."""
     of = np.repeat(np.arange(len(texts)), np.diff(mentions.ends))[where]
     strings = texts.to_pylist()

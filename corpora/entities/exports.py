@@ -17,7 +17,7 @@ from corpora.system.cells import one_line
 _COLUMNS = ("id", "entity", "title", "count", "retired", "names", *OF_PAGES)
 
 
-class Row(NamedTuple):
+class ExportRow(NamedTuple):
     """A row of the vocabulary as exports need it."""
 
     id: int
@@ -37,14 +37,14 @@ class Row(NamedTuple):
         return {pair["key"]: pair["value"] for pair in self.pairs_of_ids or ()}
 
 
-def read_rows(shards: Iterable[Path]) -> Iterator[Row]:
+def read_rows(shards: Iterable[Path]) -> Iterator[ExportRow]:
     """Yield the rows of a vocabulary, in the order of their ids."""
     for batch in read_shards(shards, SCHEMAS["entities"], columns=_COLUMNS):
         columns = (batch.column(name).to_pylist() for name in _COLUMNS)
-        yield from map(Row, *columns)
+        yield from map(ExportRow, *columns)
 
 
-class Names:
+class ExportNames:
     """The names of entities in exports: titles and languages, also of equivalents."""
 
     def __init__(self, shards: Sequence[Path]) -> None:
@@ -59,7 +59,7 @@ class Names:
                 spaces |= dict.fromkeys(split_entities(names)[0].unique().to_pylist())
         self.languages = sorted({language_of(space) for space in spaces})
 
-    def pairs(self, row: Row) -> list[tuple[str, str]]:
+    def pairs(self, row: ExportRow) -> list[tuple[str, str]]:
         """Return title and language of an entity and its equivalents.
 
         The title of a retired row is ``[RETIRED ID]``.
@@ -69,7 +69,7 @@ class Names:
             return [(title, language) for language in self.languages]
         return [_pair(entity) for entity in row.names or (row.entity,)]
 
-    def keys(self, row: Row) -> list[str]:
+    def keys(self, row: ExportRow) -> list[str]:
         """Return the names of an entity in LukeTokenizer.
 
         With several languages, returns those in MLukeTokenizer.
@@ -86,7 +86,7 @@ def _pair(entity: str) -> tuple[str, str]:
     return (title, language_of(space)) if colon else (entity, "")
 
 
-def luke_lines(rows: Iterable[Row], names: Names) -> Iterator[str]:
+def luke_lines(rows: Iterable[ExportRow], names: ExportNames) -> Iterator[str]:
     """Write ``entity_vocab.jsonl`` of LUKE: an object per line, in the order of ids."""
     for row in rows:
         line: dict[str, object] = {"id": row.id, "entities": names.pairs(row)}
@@ -94,7 +94,7 @@ def luke_lines(rows: Iterable[Row], names: Names) -> Iterator[str]:
         yield json.dumps(line, ensure_ascii=False) + "\n"
 
 
-def tokenizer_lines(rows: Iterable[Row], names: Names) -> Iterator[str]:
+def tokenizer_lines(rows: Iterable[ExportRow], names: ExportNames) -> Iterator[str]:
     """Write ``entity_vocab.json`` of transformers: names to ids.
 
     ``[MASK2]`` is one past the last id. Retired rows have no name there, so that no text can mean
@@ -129,7 +129,7 @@ def tokenizer_vocabulary(entities: Sequence[str]) -> dict[str, int]:
     return {**ids, MASK2: ids[SPECIAL[2]]} if SPECIAL[2] in ids else ids
 
 
-def table_lines(rows: Iterable[Row], names: Names) -> Iterator[str]:
+def table_lines(rows: Iterable[ExportRow], names: ExportNames) -> Iterator[str]:
     """Write ``entity_vocab.tsv`` of LUKE's first version: name and count.
 
     The line number is the id.
@@ -139,7 +139,7 @@ def table_lines(rows: Iterable[Row], names: Names) -> Iterator[str]:
         yield f"{' '.join(name.split())}\t{row.n_mentions}\n"
 
 
-def id_lines(rows: Iterable[Row], _: Names) -> Iterator[str]:
+def id_lines(rows: Iterable[ExportRow], _: ExportNames) -> Iterator[str]:
     """Write ``entity_ids.tsv``: a line per entity with an id, a type or a description."""
     yield "id\tentity\ttype\tids\tdescription\n"
     for row in rows:

@@ -4,8 +4,8 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from corpora.entities.choice import MIN_COUNTS, SIZES, Change
-from corpora.entities.exports import Row
+from corpora.entities.choice import MIN_COUNTS, SIZES, VocabularyChange
+from corpora.entities.exports import ExportRow
 from corpora.entities.vocabulary import SPECIAL
 from corpora.reports import markdown_table
 from corpora.system.cells import one_line
@@ -15,9 +15,9 @@ _MANY = 0.3
 """The fraction of mentions without a page from which on a warning is given; red links are fewer."""
 
 
-def change_lines(listed: Iterable[Change]) -> Iterator[str]:
+def change_lines(listed: Iterable[VocabularyChange]) -> Iterator[str]:
     """Write ``changes.tsv``: the differences from the vocabulary before."""
-    yield "\t".join(Change._fields) + "\n"
+    yield "\t".join(VocabularyChange._fields) + "\n"
     for change in listed:
         values = ("" if value is None else one_line(value) for value in change)
         yield "\t".join(values) + "\n"
@@ -42,7 +42,7 @@ def _coverage(counters: Mapping[str, int]) -> Iterator[tuple[str, str, int, int,
 
 
 def report(
-    counters: Mapping[str, int], parameters: Mapping[str, object], rows: Iterable[Row]
+    counters: Mapping[str, int], parameters: Mapping[str, object], rows: Iterable[ExportRow]
 ) -> str:
     """Write ``report.md``: what was counted, what was kept, and what other limits would keep."""
     options = (
@@ -75,7 +75,7 @@ def report(
     return "\n".join([*lines, ""])
 
 
-def _counted(rows: Iterable[Row], known: Counter[str]) -> Iterator[Row]:
+def _counted(rows: Iterable[ExportRow], known: Counter[str]) -> Iterator[ExportRow]:
     """Pass rows on, and count what is known of entities, without special and retired rows."""
     for row in rows:
         if not row.retired and row.entity not in SPECIAL:

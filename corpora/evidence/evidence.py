@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.evidence.logistic import Logistic, Stepped, fit, sigmoid
-from corpora.evidence.places import Floats, Places
-from corpora.evidence.precision import Measured, Ratio, lowest_threshold, measure
+from corpora.evidence.places import Floats, TruthPlaces
+from corpora.evidence.precision import MeasuredThreshold, WilsonRatio, lowest_threshold, measure
 from corpora.system.parsing import parse_json
 
 N_FOLDS = 5
@@ -29,7 +29,7 @@ class Evidence:
     calibration: tuple[float, float]
     """Intercept and slope by which the model's log-odds become calibrated ones."""
     min_precision: float
-    measured: Measured | None = None
+    measured: MeasuredThreshold | None = None
     """The threshold and what it reaches on held-out places; None: no threshold reaches it."""
     expected: float | None = None
     """The mean probability of the places of unknown truth above the threshold, if there are any."""
@@ -68,16 +68,16 @@ class Evidence:
 
 def _measured(
     *, threshold: float, precision: Mapping[str, float], recall: Mapping[str, float]
-) -> Measured:
+) -> MeasuredThreshold:
     ratios = (
-        Ratio(part["value"], part["low"], part["high"], int(part["n_places"]))
+        WilsonRatio(part["value"], part["low"], part["high"], int(part["n_places"]))
         for part in (precision, recall)
     )
-    return Measured(threshold, *ratios)
+    return MeasuredThreshold(threshold, *ratios)
 
 
 def learn(
-    places: Places,
+    places: TruthPlaces,
     *,
     min_precision: float,
     n_missed: float = 0,
@@ -99,7 +99,7 @@ def learn(
     if unknown is not None and threshold is not None:
         there = evidence.probabilities(unknown)
         groups, weights = np.zeros(len(there), np.int64), np.ones(len(there))
-        as_expected = Places(places.names, unknown, there, groups, weights)
+        as_expected = TruthPlaces(places.names, unknown, there, groups, weights)
         lowest = lowest_threshold(min_precision, there, as_expected)
         threshold = None if lowest is None else max(threshold, lowest)
         expected = None if threshold is None else float(there[there >= threshold].mean())
@@ -110,7 +110,7 @@ def learn(
 
 
 def _fitted(
-    places: Places, n_parts: int, min_precision: float, *, is_cautious: bool
+    places: TruthPlaces, n_parts: int, min_precision: float, *, is_cautious: bool
 ) -> tuple[Evidence, Floats, float | None]:
     """Return a model, the probabilities of held-out places, and the lowest threshold."""
     held_out = cross_fit(places, n_parts=n_parts)
@@ -122,13 +122,13 @@ def _fitted(
     return evidence, chances, threshold
 
 
-def _recall(places: Places, chances: Floats, threshold: float | None) -> float:
+def _recall(places: TruthPlaces, chances: Floats, threshold: float | None) -> float:
     """Add up the mentions at held-out places above a threshold."""
     above = chances >= (2.0 if threshold is None else threshold)
     return float(places.weights[above] @ places.truth[above])
 
 
-def cross_fit(places: Places, *, n_parts: int = 1) -> Floats:
+def cross_fit(places: TruthPlaces, *, n_parts: int = 1) -> Floats:
     """Compute the log-odds of each place by a model that has seen no place of its document.
 
     Where all places are of one document, they are dealt out one by one.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from corpora.evidence.places import Floats, Places
+from corpora.evidence.places import Floats, TruthPlaces
 
 RIDGE = 1.0
 """The penalty of the squared weight of a standardised feature, in places."""
@@ -50,7 +50,7 @@ class Stepped:
     """The model of the F features and S steps, in this order."""
 
     @classmethod
-    def fit(cls, places: Places, *, n_parts: int = 1) -> "Stepped":
+    def fit(cls, places: TruthPlaces, *, n_parts: int = 1) -> "Stepped":
         """Fit a model to places; a feature has its steps between ``n_parts`` equal parts of them.
 
         With one part there are no steps.
@@ -88,7 +88,7 @@ def sigmoid(log_odds: Floats) -> Floats:
     return chances
 
 
-def fit(places: Places, *, ridge: float = RIDGE) -> Logistic:
+def fit(places: TruthPlaces, *, ridge: float = RIDGE) -> Logistic:
     """Fit a model to places.
 
     Its weights are those of the features as they are; the penalty is that of standardised ones, so
@@ -117,7 +117,7 @@ class _Problem:
     """The penalised loss of a design matrix with a column of ones, shape (N, F + 1)."""
 
     design: Floats
-    places: Places
+    places: TruthPlaces
     penalty: Floats
 
     def solve(self) -> Floats:

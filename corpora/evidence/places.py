@@ -17,7 +17,7 @@ Groups = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class TruthPlaces:
     """Places of known truth; see ``of``."""
 
     names: tuple[str, ...]
@@ -40,7 +40,7 @@ class Places:
         *,
         names: Sequence[str],
         weights: Floats | None = None,
-    ) -> "Places":
+    ) -> "TruthPlaces":
         """Describe places; ``documents`` are numbered in the order of their hashes."""
         hashes = long_hashes(pa.array(documents, pa.string()))
         groups = np.unique(hashes, return_inverse=True)[1].astype(np.int64)
@@ -50,7 +50,7 @@ class Places:
     def __len__(self) -> int:
         return len(self.truth)
 
-    def part(self, rows: npt.NDArray[np.generic]) -> "Places":
+    def part(self, rows: npt.NDArray[np.generic]) -> "TruthPlaces":
         """Select places, by index or by flag."""
         columns = (self.features, self.truth, self.groups, self.weights)
-        return Places(self.names, *(column[rows] for column in columns))
+        return TruthPlaces(self.names, *(column[rows] for column in columns))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from corpora.evidence.places import Floats, Places
+from corpora.evidence.places import Floats, TruthPlaces
 
 MIN_PLACES = 20
 """The fewest held-out places above a threshold by which its precision counts as known."""
@@ -16,7 +16,7 @@ _Z = 1.959963984540054  # normal quantile of a 95 % interval
 
 
 @dataclass(frozen=True)
-class Ratio:
+class WilsonRatio:
     """A fraction with its 95 % interval (Wilson), and the number of places behind it."""
 
     value: float
@@ -30,21 +30,21 @@ class Ratio:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredThreshold:
     """The precision and recall of a threshold on places that took no part in learning."""
 
     threshold: float
-    precision: Ratio
-    recall: Ratio
+    precision: WilsonRatio
+    recall: WilsonRatio
 
 
 def measure(
-    threshold: float, probabilities: Floats, places: Places, *, n_missed: float = 0
-) -> Measured:
+    threshold: float, probabilities: Floats, places: TruthPlaces, *, n_missed: float = 0
+) -> MeasuredThreshold:
     """Measure a threshold; ``n_missed`` mentions had no place to judge, and count as not found."""
     chosen = probabilities >= threshold
     precision = ratio_of(places.part(chosen))
-    found = Places(
+    found = TruthPlaces(
         places.names,
         places.features,
         chosen.astype(np.float64),
@@ -55,17 +55,17 @@ def measure(
     n_mentions = found.weights.sum()
     share = n_mentions / max(n_mentions + n_missed, 1e-9)
     ends = (recall.value * share, recall.low * share, recall.high * share)
-    return Measured(threshold, precision, Ratio(*ends, recall.n_places))
+    return MeasuredThreshold(threshold, precision, WilsonRatio(*ends, recall.n_places))
 
 
-def ratio_of(places: Places) -> Ratio:
+def ratio_of(places: TruthPlaces) -> WilsonRatio:
     """Estimate the fraction that is true, with its interval; without places it may be anything."""
     total = float(places.weights.sum())
     if not total:
-        return Ratio(0.0, 0.0, 1.0, 0)
+        return WilsonRatio(0.0, 0.0, 1.0, 0)
     value = float(places.weights @ places.truth) / total
     low, high = wilson(value, _independent(places, value))
-    return Ratio(value, low, high, len(places))
+    return WilsonRatio(value, low, high, len(places))
 
 
 def wilson(value: float, n: float) -> tuple[float, float]:
@@ -80,7 +80,7 @@ def _wilson_end(values: Floats, n: Floats, *, sign: int) -> Floats:
     return ends
 
 
-def _independent(places: Places, value: float) -> float:
+def _independent(places: TruthPlaces, value: float) -> float:
     """Estimate how many independent places of equal weight would vary as much as these."""
     total = places.weights.sum()
     by_weight = float(total**2 / (places.weights**2).sum())
@@ -91,7 +91,7 @@ def _independent(places: Places, value: float) -> float:
 
 
 def lowest_threshold(
-    min_precision: float, probabilities: Floats, places: Places, *, is_cautious: bool = False
+    min_precision: float, probabilities: Floats, places: TruthPlaces, *, is_cautious: bool = False
 ) -> float | None:
     """Find the lowest threshold above which places are right as often as ``min_precision`` says.
 

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from corpora.datasets.columns import Mentions
+from corpora.datasets.columns import MentionColumn
 from corpora.examples.mentions import LOSSES, NAMED, Entities
 from corpora.reports import markdown_table
 from corpora.system.cells import guarded
@@ -37,7 +37,9 @@ class LostMention:
     """The text on one line; after 200 characters it is cut and ends with an ellipsis."""
 
 
-def name_losses(batch: pa.RecordBatch, mentions: Mentions, entities: Entities) -> list[LostMention]:
+def name_losses(
+    batch: pa.RecordBatch, mentions: MentionColumn, entities: Entities
+) -> list[LostMention]:
     """List the lost mentions of documents, at most ``LISTED`` a reason, in reading order."""
     starts, ends = mentions.numbers("start"), mentions.numbers("end")
     ids, texts = batch.column("id"), batch.column("text")
@@ -60,7 +62,7 @@ def _on_a_line(text: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
 
 
-class Listing:
+class FirstMentions:
     """A filter that passes only the first ``LISTED`` mentions of each reason."""
 
     def __init__(self) -> None:

@@ -15,14 +15,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.datasets.columns import Mentions
+from corpora.datasets.columns import MentionColumn
 from corpora.datasets.schemas import SCHEMAS
 from corpora.entities.vocabulary import UNK, EntityVocab
 from corpora.examples.lost_mentions import LostMention, name_losses
 from corpora.examples.mentions import Entities, MentionRules, find_entities
 from corpora.examples.subwords import (
+    BatchSentences,
     Ints,
-    Sentences,
     SubwordRow,
     encode,
     pack,
@@ -50,7 +50,7 @@ _SCHEMA = SCHEMAS["examples"].columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class ExampleRules:
     """The rules by which examples are made."""
 
     length: int
@@ -69,7 +69,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Made:
+class ExampleBatch:
     """The examples of a batch of documents, with counts and lost mentions."""
 
     examples: pa.RecordBatch
@@ -94,13 +94,15 @@ def in_chunks(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 class ExampleMaker:
     """A maker of examples from documents; without a vocabulary, examples have no entities."""
 
-    def __init__(self, tokenizer: Tokenizer, vocab: EntityVocab | None, rules: Rules) -> None:
+    def __init__(
+        self, tokenizer: Tokenizer, vocab: EntityVocab | None, rules: ExampleRules
+    ) -> None:
         self.tokenizer, self.vocab, self.rules = tokenizer, vocab, rules
 
-    def make(self, batch: pa.RecordBatch) -> Made:
+    def make(self, batch: pa.RecordBatch) -> ExampleBatch:
         """Make the examples of documents; the batch has the columns ``COLUMNS``."""
         rules, limits = self.rules, self.rules.mentions
-        mentions, sentences = Mentions.of(batch), Sentences.of(batch)
+        mentions, sentences = MentionColumn.of(batch), BatchSentences.of(batch)
         row = encode(sentences, self.tokenizer)
         if rules.words == "jieba":
             row = with_chinese_words(row, sentences)
@@ -132,7 +134,7 @@ class ExampleMaker:
             }
         )
         fates = _fates(sentences, row, packed=documents, kept=documents[is_kept])
-        return Made(examples, fates, counters, name_losses(batch, mentions, entities))
+        return ExampleBatch(examples, fates, counters, name_losses(batch, mentions, entities))
 
     def _names(self, batch: pa.RecordBatch, documents: Ints) -> dict[str, pa.Array]:
         """Return the columns that name examples, their documents, groups and splits.
@@ -190,7 +192,7 @@ def _lists(
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
 
 
-def _fates(sentences: Sentences, row: SubwordRow, *, packed: Ints, kept: Ints) -> list[str]:
+def _fates(sentences: BatchSentences, row: SubwordRow, *, packed: Ints, kept: Ints) -> list[str]:
     """Return the fate of each document; ``packed`` and ``kept`` are the documents of examples."""
     n = len(sentences.bases)
     n_sentences, n_packed, n_kept = (
@@ -203,7 +205,7 @@ def _fates(sentences: Sentences, row: SubwordRow, *, packed: Ints, kept: Ints) -
     return fates
 
 
-def _count_read(sentences: Sentences, row: SubwordRow, kept: SubwordRow) -> dict[str, int]:
+def _count_read(sentences: BatchSentences, row: SubwordRow, kept: SubwordRow) -> dict[str, int]:
     """Count the subwords that were read, and those in sentences that are left out."""
     n_empty = int((row.sizes == 0).sum())
     return {

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.datasets.columns import Mentions
+from corpora.datasets.columns import MentionColumn
 from corpora.entities.vocabulary import SPECIAL, UNK, EntityVocab, limited_ids
 from corpora.examples.subwords import Bools, Ints, SubwordRow
 
@@ -118,7 +118,7 @@ class Entities:
 
 
 def find_entities(
-    mentions: Mentions, bases: Ints, *, vocab: EntityVocab | None, rules: MentionRules
+    mentions: MentionColumn, bases: Ints, *, vocab: EntityVocab | None, rules: MentionRules
 ) -> Entities:
     """Look up the entities of mentions, and select mentions by ``rules``.
 

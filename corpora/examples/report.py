@@ -24,7 +24,7 @@ _MENTIONS = (0, 1, 2, 5, 10, 20, 50, 100)  # least entities of an example in eac
 _COLUMNS = ("document_id", "split", "input_ids", "entity_ids", "entity_origins")
 
 
-class Summary:
+class ExampleCounts:
     """Counts of the content of examples; takes 24 bytes for each entity of the vocabulary."""
 
     def __init__(self, *, length: int, n_entities: int) -> None:
@@ -65,9 +65,9 @@ class Summary:
                 self.train += np.bincount(ids[is_of[example]], minlength=len(self.all))
 
 
-def summarize(shards: Iterable[Path], *, length: int, n_entities: int) -> Summary:
+def summarize(shards: Iterable[Path], *, length: int, n_entities: int) -> ExampleCounts:
     """Count what the examples in shards hold."""
-    summary = Summary(length=length, n_entities=n_entities)
+    summary = ExampleCounts(length=length, n_entities=n_entities)
     for batch in read_shards(shards, SCHEMAS["examples"], columns=_COLUMNS):
         summary.add(batch)
     return summary
@@ -102,7 +102,7 @@ def write_entities(path: Path, vocab: Iterable[Path], train: Counts, *, min_coun
 
 
 def report(
-    summary: Summary,
+    summary: ExampleCounts,
     counters: Mapping[str, int],
     parameters: Mapping[str, object],
     *,
@@ -131,7 +131,7 @@ def _options(parameters: Mapping[str, object]) -> Iterator[str]:
     yield from ("# Examples", "", *markdown_table(("option", "value"), rows), "")
 
 
-def _amounts(summary: Summary, counters: Mapping[str, int]) -> Iterator[str]:
+def _amounts(summary: ExampleCounts, counters: Mapping[str, int]) -> Iterator[str]:
     head = ("split", "documents", "examples", "subwords", "entities")
     rows = ((split, *counts) for split, counts in summary.by_split.items())
     yield from ("## What was made", "", *markdown_table(head, rows), "")
@@ -150,7 +150,7 @@ def _amounts(summary: Summary, counters: Mapping[str, int]) -> Iterator[str]:
     yield ""
 
 
-def _bar_chart(summary: Summary) -> Iterator[str]:
+def _bar_chart(summary: ExampleCounts) -> Iterator[str]:
     yield from ("## How long examples are", "", "```text")
     edges = np.unique(np.linspace(0, summary.length, _BARS + 1).astype(int)).tolist()
     bins = {(a + 1, b): int(summary.lengths[a + 1 : b + 1].sum()) for a, b in pairwise(edges)}
@@ -161,7 +161,7 @@ def _bar_chart(summary: Summary) -> Iterator[str]:
     yield from ("```", "")
 
 
-def _entities(summary: Summary, counters: Mapping[str, int]) -> Iterator[str]:
+def _entities(summary: ExampleCounts, counters: Mapping[str, int]) -> Iterator[str]:
     n_kept, n_examples = counters.get("mentions.kept", 0), max(counters.get("examples", 0), 1)
     yield from ("## Entities", "", f"{n_kept:,}, or {n_kept / n_examples:.2f} an example.", "")
     classes = [
@@ -175,7 +175,7 @@ def _entities(summary: Summary, counters: Mapping[str, int]) -> Iterator[str]:
     yield from (*markdown_table(("origin", "entities"), origins), "")
 
 
-def _augmentation(summary: Summary) -> Iterator[str]:
+def _augmentation(summary: ExampleCounts) -> Iterator[str]:
     """Yield table 3.1 of the DaLUKE thesis: entities that are links, and all entities."""
     n_entities = len(summary.all) - len(SPECIAL)
     if n_entities < 0:

@@ -23,7 +23,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sentences:
+class BatchSentences:
     """The sentences of a batch of documents."""
 
     texts: list[str]
@@ -37,7 +37,7 @@ class Sentences:
     """The number of characters of each document, without white space, that are in no sentence."""
 
     @classmethod
-    def of(cls, batch: pa.RecordBatch) -> "Sentences":
+    def of(cls, batch: pa.RecordBatch) -> "BatchSentences":
         """Cut the texts of a batch of ``documents`` into their sentences."""
         documents = batch.column("text").to_pylist()
         column = batch.column("sentences")
@@ -96,7 +96,7 @@ class SubwordRow:
         )
 
 
-def encode(sentences: Sentences, tokenizer: Tokenizer) -> SubwordRow:
+def encode(sentences: BatchSentences, tokenizer: Tokenizer) -> SubwordRow:
     """Cut each sentence into subwords, as it stands."""
     n = len(sentences.texts)
     starts = range(0, n, SENTENCES_AT_ONCE)
@@ -121,7 +121,7 @@ def encode(sentences: Sentences, tokenizer: Tokenizer) -> SubwordRow:
     return SubwordRow(ids, base + begins, base + ends, is_word_start, bounds, sentences.documents)
 
 
-def with_chinese_words(row: SubwordRow, sentences: Sentences) -> SubwordRow:
+def with_chinese_words(row: SubwordRow, sentences: BatchSentences) -> SubwordRow:
     """Join the characters of each Chinese word, as jieba cuts them, to one word."""
     starts = zip(sentences.texts, sentences.starts.tolist(), strict=True)
     inner = [start + place for text, start in starts for place in inner_characters(text)]

@@ -94,7 +94,7 @@ class Firsts:
 
 
 @dataclass(frozen=True, slots=True)
-class Windows:
+class StringWindows:
     """The N windows of some places where strings begin, as columns."""
 
     firsts: npt.NDArray[np.uint32]
@@ -107,7 +107,7 @@ class Windows:
         return len(self.firsts)
 
 
-def windows_of(ids: Ids, scopes: Ints, firsts: Firsts, *, longest: int) -> Iterator[Windows]:
+def windows_of(ids: Ids, scopes: Ints, firsts: Firsts, *, longest: int) -> Iterator[StringWindows]:
     """Yield the windows of a stream, of ``CHUNK`` places at a time.
 
     A window is a place where two frequent symbols stand. ``scopes`` holds the scope of each place.
@@ -122,10 +122,12 @@ def windows_of(ids: Ids, scopes: Ints, firsts: Firsts, *, longest: int) -> Itera
         around = np.empty((longest + 1, len(places)), kind)
         for row, offset in enumerate([0, *range(2, longest + 2)]):
             around[row] = padded[places + (start + offset)]
-        yield Windows(numbers[places].astype(np.uint32), around)
+        yield StringWindows(numbers[places].astype(np.uint32), around)
 
 
-def by_range(windows: Windows, edges: Ints, *, n_symbols: int) -> Iterator[tuple[int, Windows]]:
+def by_range(
+    windows: StringWindows, edges: Ints, *, n_symbols: int
+) -> Iterator[tuple[int, StringWindows]]:
     """Group windows by range; yield the number and the windows of each range that has some."""
     keys = windows.firsts * np.int64(n_symbols) + windows.around[1]
     ranges = np.searchsorted(edges, keys, side="right").astype(
@@ -135,7 +137,10 @@ def by_range(windows: Windows, edges: Ints, *, n_symbols: int) -> Iterator[tuple
     begins = run_begins(ranges[order]).tolist()
     for begin, end in pairwise([*begins, len(order)]):
         chosen = order[begin:end]
-        yield int(ranges[chosen[0]]), Windows(windows.firsts[chosen], windows.around[:, chosen])
+        yield (
+            int(ranges[chosen[0]]),
+            StringWindows(windows.firsts[chosen], windows.around[:, chosen]),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +164,7 @@ class Level:
     """Whether the string is always preceded, or always followed, by the same symbol."""
 
 
-def count(windows: Windows, *, min_count: int, n_symbols: int) -> Iterator[Level]:
+def count(windows: StringWindows, *, min_count: int, n_symbols: int) -> Iterator[Level]:
     """Count the strings of two or more symbols in windows; yield the levels by length."""
     left, following = windows.around[0], windows.around[1:]
     alive = np.arange(len(windows))
@@ -224,7 +229,7 @@ class _Runs:
         return np.maximum(np.log2(totals) - sums / totals, 0.0), is_only
 
 
-def joined(windows: Iterable[Windows]) -> Windows:
+def joined(windows: Iterable[StringWindows]) -> StringWindows:
     """Concatenate windows."""
     firsts, around = zip(*((some.firsts, some.around) for some in windows), strict=True)
-    return Windows(np.concatenate(firsts), np.concatenate(around, axis=1))
+    return StringWindows(np.concatenate(firsts), np.concatenate(around, axis=1))

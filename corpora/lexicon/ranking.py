@@ -17,9 +17,9 @@ from corpora.lexicon import MARKS
 from corpora.lexicon.counting import Flags, Floats
 from corpora.lexicon.known import function_words
 from corpora.lexicon.phrases import Phrases
-from corpora.lexicon.scores import Ratios, ties_at_cuts, ties_of
+from corpora.lexicon.scores import LogRatios, ties_at_cuts, ties_of
 from corpora.lexicon.streams import DOTS, SPOKEN_PARTS, TSHEG, Ints, Kind, is_tibetan, is_unspaced
-from corpora.lexicon.tables import CHUNK, Strings, Vocabulary
+from corpora.lexicon.tables import CHUNK, Strings, SymbolVocabulary
 from corpora.matching.arrays import run_begins
 
 FLAGS = ("known", "inner", "compound", "function", "low", "name", "phrase")
@@ -58,11 +58,11 @@ def bits(flags: Collection[str]) -> int:
 
 
 @dataclass(frozen=True)
-class Forms:
+class Spelling:
     """The spelling of strings: their symbols, with spaces or tshegs where they are needed."""
 
     strings: Strings
-    vocabulary: Vocabulary
+    vocabulary: SymbolVocabulary
 
     @cached_property
     def _symbols(self) -> pa.Array:
@@ -101,20 +101,20 @@ class Forms:
 
 
 def mark(
-    strings: Strings, vocabulary: Vocabulary, *, kind: Kind, known: pa.Table, names: pa.Table
+    strings: Strings, vocabulary: SymbolVocabulary, *, kind: Kind, known: pa.Table, names: pa.Table
 ) -> dict[str, int]:
     """Fill in the flags that do not depend on ranks; return how many candidates have each.
 
     Known words and names are as in ``known.read_known``; names have no other flag.
     """
-    forms = Forms(strings, vocabulary)
+    forms = Spelling(strings, vocabulary)
     known_words, listed = (words.column("word").combine_chunks() for words in (known, names))
     least = np.append(np.asarray(known.column("ratio")), np.inf)
     is_function = _symbols_among(vocabulary, function_words(has_letters=kind == "words"))
     phrases = Phrases(known)
     suffixes = _symbols_among(vocabulary, pa.array(SUFFIXES))
     is_dot = _symbols_among(vocabulary, pa.array([*DOTS]))
-    ratios = Ratios.of_totals(strings, vocabulary.totals)
+    ratios = LogRatios.of_totals(strings, vocabulary.totals)
     counters = dict.fromkeys(MARKS, 0)
     for length, rows in strings.chunks():
         symbols = strings.symbols(rows, length=length)
@@ -151,7 +151,7 @@ def mark(
     return {f"candidates.{name}": count for name, count in counters.items()}
 
 
-def _symbols_among(vocabulary: Vocabulary, words: pa.Array) -> Flags:
+def _symbols_among(vocabulary: SymbolVocabulary, words: pa.Array) -> Flags:
     """Tell which symbols are among these words; the index is the number of the symbol."""
     places = pc.index_in(words, pa.array(vocabulary.symbols, pa.string()))
     found = np.zeros(len(vocabulary.symbols) + 1, np.bool_)
@@ -167,7 +167,7 @@ def _end_in_their_suffix(strings: Strings, rows: Ints, symbols: Ints, *, suffixe
 
 
 def _are_compounds(
-    ratios: Ratios, rows: Ints, symbols: Ints, *, is_function: Flags, is_dot: Flags
+    ratios: LogRatios, rows: Ints, symbols: Ints, *, is_function: Flags, is_dot: Flags
 ) -> Flags:
     """Tell which strings are compounds; shorter strings must be marked already.
 
@@ -198,7 +198,7 @@ def _are_parts(strings: Strings, rows: Ints, scores: Floats) -> Flags:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedWords:
     """Candidates in the order of the lexicon."""
 
     rows: Ints
@@ -213,7 +213,9 @@ class Ranked:
         yield from table.to_batches(max_chunksize=CHUNK)
 
 
-def rank(strings: Strings, *, drop: Collection[str], demote: Collection[str], top: float) -> Ranked:
+def rank(
+    strings: Strings, *, drop: Collection[str], demote: Collection[str], top: float
+) -> RankedWords:
     """Rank the candidates of each scope by score; dropped candidates come last, unranked.
 
     A known word that is a name is not dropped as ``known``. Scores are multiplied with ``DEMOTION``
@@ -249,7 +251,7 @@ def rank(strings: Strings, *, drop: Collection[str], demote: Collection[str], to
         "words": n_ranked - len(low),
         "lexicons": len(np.unique(scopes)),
     }
-    return Ranked(first + order, np.where(is_ranked, ranks, 0), counters)
+    return RankedWords(first + order, np.where(is_ranked, ranks, 0), counters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +278,7 @@ def read_ranks(ranks: Path, *, part: tuple[int, int], n_rows: int) -> Iterator[R
         at += batch.num_rows
 
 
-def lexicon_rows(forms: Forms, ranked: RankedRows, *, has_groups: bool) -> pa.RecordBatch:
+def lexicon_rows(forms: Spelling, ranked: RankedRows, *, has_groups: bool) -> pa.RecordBatch:
     """Make the rows of the lexicon of some candidates."""
     strings = forms.strings
     rows, ranks = (column.to_numpy() for column in ranked.batch.columns)

@@ -68,7 +68,7 @@ class Shown:
 
 
 @dataclass(slots=True)
-class Page:
+class LexiconPage:
     """The content of the page: the best words of each group, and the distribution of scores."""
 
     words: dict[str | None, list[Shown]] = field(default_factory=dict)
@@ -90,9 +90,9 @@ class Page:
             words += map(Shown, ranked.filter(is_best).slice(0, WORDS - len(words)).to_pylist())
 
 
-def read_page(shards: Iterable[Path], documents: Iterable[Path], *, per: str) -> Page:
+def read_page(shards: Iterable[Path], documents: Iterable[Path], *, per: str) -> LexiconPage:
     """Choose the words that are shown, and look for their contexts in the documents."""
-    page = Page()
+    page = LexiconPage()
     for batch in read_shards(shards, SCHEMAS["lexicon"]):
         page.add(batch)
     missing = {group: list(words) for group, words in page.words.items()}
@@ -108,7 +108,9 @@ def read_page(shards: Iterable[Path], documents: Iterable[Path], *, per: str) ->
     return page
 
 
-def to_html(page: Page, *, counters: Mapping[str, int], parameters: Mapping[str, object]) -> str:
+def to_html(
+    page: LexiconPage, *, counters: Mapping[str, int], parameters: Mapping[str, object]
+) -> str:
     """Write ``report.html``."""
     facts = [(name, value) for name, value in (*parameters.items(), *counters.items())]
     rows = [(name, _listed(value)) for name, value in facts if "/" not in name]

@@ -27,7 +27,7 @@ up for the other; ``paper``: the sum of the three; ``frequency``: the count alon
 
 def fill_scores(strings: Strings, totals: Ints, *, score: str) -> None:
     """Fill in the columns ``mi`` and ``score``; ``totals`` as in ``Vocabulary``."""
-    ratios = Ratios.of_totals(strings, totals)
+    ratios = LogRatios.of_totals(strings, totals)
     for length, rows in strings.chunks():
         values = strings["mi"][rows] = mutual_information(ratios, rows, length)
         columns = (np.asarray(strings[name][rows]) for name in ("left", "right", "counts"))
@@ -35,7 +35,7 @@ def fill_scores(strings: Strings, totals: Ints, *, score: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Ratios:
+class LogRatios:
     """The base-2 logarithms of the ratios of strings to all strings of their length and scope."""
 
     strings: Strings
@@ -43,7 +43,7 @@ class Ratios:
     """(scopes, lengths) the logarithms of ``Vocabulary.totals``."""
 
     @classmethod
-    def of_totals(cls, strings: Strings, totals: Ints) -> "Ratios":
+    def of_totals(cls, strings: Strings, totals: Ints) -> "LogRatios":
         """Make the ratios from ``totals`` as in ``Vocabulary``."""
         with np.errstate(divide="ignore"):
             return cls(strings, np.log2(totals))
@@ -55,7 +55,7 @@ class Ratios:
         return ratios
 
 
-def information_at_cuts(ratios: Ratios, rows: Ints, *, length: int) -> list[Floats]:
+def information_at_cuts(ratios: LogRatios, rows: Ints, *, length: int) -> list[Floats]:
     """Return the mutual information of the two parts of a string, cut after 1, 2 … symbols."""
     strings = ratios.strings
     scopes = strings.scopes(rows, length=length)
@@ -69,7 +69,7 @@ def information_at_cuts(ratios: Ratios, rows: Ints, *, length: int) -> list[Floa
     ]
 
 
-def ties_at_cuts(ratios: Ratios, rows: Ints, *, length: int) -> list[Floats]:
+def ties_at_cuts(ratios: LogRatios, rows: Ints, *, length: int) -> list[Floats]:
     """Return the mutual information at each cut as a ratio of the most that it can be.
 
     That is the information of the string itself: none of its parts stands elsewhere.
@@ -78,17 +78,17 @@ def ties_at_cuts(ratios: Ratios, rows: Ints, *, length: int) -> list[Floats]:
     return [part / most for part in information_at_cuts(ratios, rows, length=length)]
 
 
-def ties_of(ratios: Ratios, rows: Ints, *, length: int) -> Floats:
+def ties_of(ratios: LogRatios, rows: Ints, *, length: int) -> Floats:
     """Return the column ``mi`` as a ratio of the most that it can be."""
     return np.asarray(ratios.strings["mi"][rows] / _most(ratios, rows, length=length))
 
 
-def _most(ratios: Ratios, rows: Ints, *, length: int) -> Floats:
+def _most(ratios: LogRatios, rows: Ints, *, length: int) -> Floats:
     scopes = ratios.strings.scopes(rows, length=length)
     return np.asarray(np.maximum(-ratios.of(rows, scopes, length=length), 1e-9))
 
 
-def mutual_information(ratios: Ratios, rows: Ints, length: int) -> Floats:
+def mutual_information(ratios: LogRatios, rows: Ints, length: int) -> Floats:
     """Return the mean mutual information of each two neighbouring symbols of a string."""
     strings = ratios.strings
     tails = strings.tails(rows, length=length) | {length: rows}

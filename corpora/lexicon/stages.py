@@ -9,20 +9,20 @@ import pyarrow as pa
 
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
-from corpora.lexicon.counting import Windows, by_range, count, joined, windows_of
+from corpora.lexicon.counting import StringWindows, by_range, count, joined, windows_of
 from corpora.lexicon.streams import (
     LINE,
     Ids,
     Ints,
     Kind,
-    Stream,
-    Text,
+    ScopedText,
+    SymbolStream,
     character_stream,
     n_grams_by_length,
     segment_lengths,
     word_stream,
 )
-from corpora.lexicon.tables import CHUNK, Vocabulary
+from corpora.lexicon.tables import CHUNK, SymbolVocabulary
 
 COLUMNS = {
     "characters": ("id", "group", "text"),
@@ -31,16 +31,16 @@ COLUMNS = {
 """The columns of ``documents`` that are read, by the kind of symbols."""
 
 
-def _texts_of(batch: pa.RecordBatch, *, per: str) -> list[Text]:
+def _texts_of(batch: pa.RecordBatch, *, per: str) -> list[ScopedText]:
     """Read the texts of a batch of documents; ``per`` decides which share a scope."""
     names = batch.column("id" if per == "document" else "group").to_pylist()
     scopes = [""] * len(names) if per == "all" else names
     texts = batch.column("text").to_pylist()
     if "sentences" not in batch.schema.names:
-        return [Text(scope, text) for scope, text in zip(scopes, texts, strict=True)]
+        return [ScopedText(scope, text) for scope, text in zip(scopes, texts, strict=True)]
     columns = (batch.column(name).to_pylist() for name in ("lang", "sentences"))
     return [
-        Text(scope, text, lang, [(s["start"], s["end"]) for s in sentences or ()])
+        ScopedText(scope, text, lang, [(s["start"], s["end"]) for s in sentences or ()])
         for scope, text, lang, sentences in zip(scopes, texts, *columns, strict=True)
     ]
 
@@ -67,7 +67,7 @@ class SliceCounter:
             begin = end
         return batch
 
-    def _count(self, stream: Stream, scope: str, ids: Ids) -> None:
+    def _count(self, stream: SymbolStream, scope: str, ids: Ids) -> None:
         lengths = segment_lengths(ids)
         for length, n in enumerate(n_grams_by_length(lengths, self._longest), 1):
             self._totals[scope, length] += n
@@ -103,11 +103,11 @@ def _batch(schema: str, rows: Sequence[tuple[object, ...]]) -> pa.RecordBatch:
 class WindowDealer:
     """A collector of the windows of a slice, by range."""
 
-    def __init__(self, vocabulary: Vocabulary, *, longest: int) -> None:
+    def __init__(self, vocabulary: SymbolVocabulary, *, longest: int) -> None:
         self._vocabulary, self._longest = vocabulary, longest
         self._symbols = pa.array(vocabulary.symbols, pa.string())
         self._scopes = pa.array(vocabulary.scopes, pa.string())
-        self._held: defaultdict[int, list[Windows]] = defaultdict(list)
+        self._held: defaultdict[int, list[StringWindows]] = defaultdict(list)
 
     def add(self, streams: pa.RecordBatch) -> None:
         """Collect the windows of a stream."""
@@ -137,7 +137,7 @@ def _numbered(batch: pa.RecordBatch, symbols: pa.Array, scopes: pa.Array) -> tup
 
 def read_windows(
     paths: Sequence[Path], ranges: Iterable[int], *, longest: int
-) -> Iterator[Windows]:
+) -> Iterator[StringWindows]:
     """Read the windows of some ranges, range by range; ranges without windows are skipped."""
     blocks: defaultdict[int, list[tuple[Path, int]]] = defaultdict(list)  # shard and index of batch
     for path in paths:
@@ -149,14 +149,14 @@ def read_windows(
             yield joined(_read(*block, longest) for block in blocks[number])
 
 
-def _read(path: Path, place: int, longest: int) -> Windows:
+def _read(path: Path, place: int, longest: int) -> StringWindows:
     with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
         batch = reader.get_batch(place)
     [size] = batch.column("size").to_pylist()
     firsts, around = (batch.column(name)[0].as_buffer() for name in ("firsts", "around"))
     kind = np.dtype(f"u{len(around) // (size * (longest + 1))}")
     numbers = np.frombuffer(around, kind).reshape(longest + 1, size)
-    return Windows(np.frombuffer(firsts, np.uint32), numbers)
+    return StringWindows(np.frombuffer(firsts, np.uint32), numbers)
 
 
 class StringCounter:
@@ -171,7 +171,7 @@ class StringCounter:
         self._n_symbols, self._min_count = n_symbols, min_count
         self._n_before: Counter[int] = Counter()
 
-    def add(self, windows: Windows) -> Iterator[pa.RecordBatch]:
+    def add(self, windows: StringWindows) -> Iterator[pa.RecordBatch]:
         """Count the strings of a range; yield the frequent strings, the shorter first."""
         sizes = Counter(self._n_before)
         for level in count(windows, min_count=self._min_count, n_symbols=self._n_symbols):

@@ -67,7 +67,7 @@ _RANGES = tuple(zip(UNSPACED[::3], UNSPACED[2::3], strict=True))
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class ScopedText:
     """The text of a document, with its scope."""
 
     scope: str
@@ -78,7 +78,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class SymbolStream:
     """The symbols of some texts in a row; each text ends with a boundary."""
 
     ids: Ids
@@ -148,7 +148,7 @@ def _class_of(character: str) -> int:
     return _LETTER if character.isalnum() else _MARK
 
 
-def character_stream(texts: Sequence[Text]) -> Stream:
+def character_stream(texts: Sequence[ScopedText]) -> SymbolStream:
     """Make a stream whose symbols are characters."""
     scopes, ends_in_text = _parts(texts, [len(text.text) + 1 for text in texts])
     joined = "\n".join([text.text for text in texts]) + "\n"
@@ -181,7 +181,7 @@ def _stream(
     scopes: list[str],
     ends: Ints,
     name_of: Callable[[int], str],
-) -> Stream:
+) -> SymbolStream:
     """Make a stream of characters or clusters, ``pieces``; ``numbers`` tell them apart.
 
     ``lasts`` are the last code points of pieces, and ``ends`` the indices of pieces where the part
@@ -205,7 +205,7 @@ def _stream(
     ids = np.where(classes == _SYMBOL, ids_of[numbers], ids)
     symbols = ["", _LINE_END, *map(name_of, found.tolist())]
     ids[classes == _LETTER] = _numbers_of(runs, is_part.tolist(), symbols)
-    return Stream(ids, symbols, scopes, ends)
+    return SymbolStream(ids, symbols, scopes, ends)
 
 
 def _with_dots(codes: Ids, classes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
@@ -285,7 +285,7 @@ def clusters(text: str) -> list[str]:
     return list(CharacterBreaker(text, "root"))
 
 
-def word_stream(texts: Sequence[Text]) -> Stream:
+def word_stream(texts: Sequence[ScopedText]) -> SymbolStream:
     """Make a stream whose symbols are words, as the segmenter of their language cuts them."""
     lengths: list[int] = []
     words: list[str | None] = []
@@ -296,10 +296,10 @@ def word_stream(texts: Sequence[Text]) -> Stream:
     scopes, ends = _parts(texts, lengths)
     encoded = pa.array(["", _LINE_END, *words], pa.string()).dictionary_encode()
     ids = np.asarray(encoded.indices.fill_null(-1)).astype(np.int64)[LINE:] + 1
-    return Stream(ids.astype(np.uint32), encoded.dictionary.to_pylist(), scopes, ends)
+    return SymbolStream(ids.astype(np.uint32), encoded.dictionary.to_pylist(), scopes, ends)
 
 
-def _words(text: Text) -> Iterator[str | None]:
+def _words(text: ScopedText) -> Iterator[str | None]:
     """Yield the words of a text, and None, or a line end, between words that are no neighbours."""
     cutter = segmenter(text.lang)
     edges = cutter.edges(text.text)
@@ -326,7 +326,7 @@ def _are_neighbours(text: str, end: int, begin: int) -> bool:
     return text[end:begin] == _separator(text[end - 1], text[begin])
 
 
-def _parts(texts: Sequence[Text], lengths: Sequence[int]) -> tuple[list[str], Ints]:
+def _parts(texts: Sequence[ScopedText], lengths: Sequence[int]) -> tuple[list[str], Ints]:
     """Join adjacent texts of the same scope; return the scopes, and where their parts end."""
     ends = np.cumsum(np.array(lengths, np.int64))
     scopes = [text.scope for text in texts]

@@ -33,7 +33,7 @@ _COLUMNS = {
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class SymbolVocabulary:
     """The symbols, scopes, totals and frequent symbols of all streams together."""
 
     folder: Path
@@ -82,7 +82,7 @@ def write_vocabulary(
 ) -> Firsts:
     """Merge what the slices counted; holds the distinct symbols of each scope.
 
-    Writes all of a ``Vocabulary`` except the frequent symbols, which are returned.
+    Writes all of a ``SymbolVocabulary`` except the frequent symbols, which are returned.
     """
     distinct: pa.Array = pa.array(["", "\n"], pa.string())
     for batch in read_shards(streams, SCHEMAS["lexicon_streams"], columns=("symbols",)):
@@ -229,7 +229,7 @@ class Strings:
 
 
 def write_strings(
-    folder: Path, shards: Sequence[Path], vocabulary: Vocabulary, *, min_count: int
+    folder: Path, shards: Sequence[Path], vocabulary: SymbolVocabulary, *, min_count: int
 ) -> Strings:
     """Write the strings of all parts, which are in order, one after the other.
 

@@ -35,7 +35,7 @@ def _kind(character: str) -> int:
     return kind
 
 
-class Contexts:
+class SpanContexts:
     """The surroundings of spans of a text."""
 
     def __init__(self, text: str, sentences: Numbers, *, lang: str | None) -> None:

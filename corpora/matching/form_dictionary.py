@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.datasets.columns import Mentions, mention_array, with_field, with_mentions
+from corpora.datasets.columns import MentionColumn, mention_array, with_field, with_mentions
 from corpora.datasets.entity_names import entities_in
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches, read_shards
@@ -326,7 +326,7 @@ class FormDictionary:
         # All texts at once, joined by newlines, which no match spans.
         lengths = np.fromiter(map(len, texts), np.int64, len(texts)) + 1
         begins = np.cumsum(lengths) - lengths
-        mentions = Mentions.of(batch)
+        mentions = MentionColumn.of(batch)
         shifts = np.repeat(begins, np.diff(mentions.ends))
         taken = mentions.numbers("start") + shifts, mentions.numbers("end") + shifts
         starts, ends, forms = find_composed(self._find, "\n".join(texts), taken)

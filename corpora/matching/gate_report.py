@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
-from corpora.datasets.columns import Mentions
+from corpora.datasets.columns import MentionColumn
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_shards
 from corpora.evidence.evidence import Evidence
@@ -87,7 +87,7 @@ def _added(
     shards: Iterable[Path],
 ) -> Iterator[tuple[str, list[tuple[int, int, str]]]]:
     for batch in read_shards(shards, SCHEMAS["documents"], columns=("text", "mentions")):
-        mentions = Mentions.of(batch)
+        mentions = MentionColumn.of(batch)
         origins = mentions.structs.field("origin")
         is_added = pc.equal(origins, "lexicon").to_numpy(zero_copy_only=False)
         fields = (mentions.structs.field(name).to_pylist() for name in ("start", "end", "entity"))

@@ -20,8 +20,8 @@ import pyarrow as pa
 from corpora.matching.arrays import Numbers
 from corpora.matching.form_facts import Floats, FormFacts, spelling
 from corpora.matching.form_table import FormTable
-from corpora.matching.place_features import INSIDE, LINKED, NAME, Judged, Knowledge
-from corpora.matching.survey import Found, Texts
+from corpora.matching.place_features import INSIDE, LINKED, NAME, JudgedPlaces, PlaceKnowledge
+from corpora.matching.survey import FormPlaces, Texts
 
 Flags = npt.NDArray[np.bool_]
 
@@ -33,14 +33,14 @@ _LEAST = 0.01  # the weight below which a place says nothing
 
 
 def labelled(
-    texts: Texts, table: FormTable, known: Knowledge
+    texts: Texts, table: FormTable, known: PlaceKnowledge
 ) -> tuple[Numbers, Floats, Floats, Floats]:
     """Return the places in some documents that a model is learned from, or judges.
 
     The index of the document, the features, the truth, and the weight of each: 0 where no link
     tells the truth.
     """
-    judged = Judged(texts, _as_if_unlinked(texts, table, known.facts), known)
+    judged = JudgedPlaces(texts, _as_if_unlinked(texts, table, known.facts), known)
     features = judged.features()
     is_name_before = (features[:, INSIDE] > 0) & (features[:, NAME] > 0)
     touches, is_unclear = _overlaps(judged, known.facts, is_name_before)
@@ -55,7 +55,7 @@ def labelled(
     return judged.found.documents[kept], features[kept], truth[kept], weights[kept]
 
 
-def _as_if_unlinked(texts: Texts, table: FormTable, facts: FormFacts) -> Found:
+def _as_if_unlinked(texts: Texts, table: FormTable, facts: FormFacts) -> FormPlaces:
     """Find the forms of each document that would be known without its own links."""
     found = texts.find(table)
     is_link = found.link_of(texts) >= 0
@@ -69,14 +69,18 @@ def _as_if_unlinked(texts: Texts, table: FormTable, facts: FormFacts) -> Found:
             there = document.find(table, without=unknown)
             shift = texts.begins[number]
             documents = np.full(len(there.forms), number)
-            parts.append(Found(there.starts + shift, there.ends + shift, there.forms, documents))
+            parts.append(
+                FormPlaces(there.starts + shift, there.ends + shift, there.forms, documents)
+            )
         else:
             parts.append(found.part(of_document))
     columns = ("starts", "ends", "forms", "documents")
-    return Found(*(np.concatenate([getattr(part, name) for part in parts]) for name in columns))
+    return FormPlaces(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in columns)
+    )
 
 
-def _overlaps(judged: Judged, facts: FormFacts, is_name_before: Flags) -> tuple[Flags, Flags]:
+def _overlaps(judged: JudgedPlaces, facts: FormFacts, is_name_before: Flags) -> tuple[Flags, Flags]:
     """Tell which places overlap a link, and which of them are neither right nor wrong."""
     texts, found = judged.texts, judged.found
     touches = judged.touched >= 0
@@ -91,7 +95,7 @@ def _overlaps(judged: Judged, facts: FormFacts, is_name_before: Flags) -> tuple[
     return touches, is_unclear | _is_piped(judged, facts)
 
 
-def _is_piped(judged: Judged, facts: FormFacts) -> Flags:
+def _is_piped(judged: JudgedPlaces, facts: FormFacts) -> Flags:
     """Tell which places are the title of their entity, but a link shows it for another title."""
     rows = np.flatnonzero((judged.link >= 0) & ~judged.is_right)
     is_piped, texts = np.zeros(len(judged.link), np.bool_), judged.texts
@@ -111,14 +115,14 @@ def _are_spellings(title: str, other: str | None) -> bool:
     return len(long) - len(short) <= _ENDING and short[:-_ENDING] == long[: len(short) - _ENDING]
 
 
-def _are_free(judged: Judged, touches: Flags) -> Flags:
+def _are_free(judged: JudgedPlaces, touches: Flags) -> Flags:
     """Tell which places no mention overlaps."""
     others = ~judged.texts.is_link
     mentions = judged.texts.starts[others], judged.texts.ends[others]
     return np.asarray(~touches & ~judged.found.overlap(*mentions))
 
 
-def _first_unlinked(judged: Judged, is_free: Flags) -> Numbers:
+def _first_unlinked(judged: JudgedPlaces, is_free: Flags) -> Numbers:
     """Return the first free place of each form in documents that do not link its entity."""
     found = judged.found
     rows = np.flatnonzero(is_free & (judged.n_links == 0))

@@ -16,7 +16,15 @@ from corpora.hashing.tokens import mix
 from corpora.matching.arrays import Numbers
 from corpora.matching.contexts import N_WORDS
 from corpora.matching.form_facts import Floats, FormFacts, hashed_words, title_parts
-from corpora.matching.survey import Found, Texts, form_rows, linked_rows, rows_of, summed, word_rows
+from corpora.matching.survey import (
+    FormPlaces,
+    Texts,
+    form_rows,
+    linked_rows,
+    rows_of,
+    summed,
+    word_rows,
+)
 
 NAMES = (
     "documents that link the form",
@@ -52,7 +60,7 @@ LINKED, PRIOR, AFTER, BEFORE, INSIDE, NAME = 0, 2, 18, 19, 22, 23
 
 
 @dataclass(frozen=True)
-class Knowledge:
+class PlaceKnowledge:
     """The facts about forms, entities and words that are known before a document is read."""
 
     facts: FormFacts
@@ -63,7 +71,7 @@ class Knowledge:
     """The sums of ``TABLES``."""
 
     @classmethod
-    def open(cls, folder: Path, chosen: Path) -> "Knowledge":
+    def open(cls, folder: Path, chosen: Path) -> "PlaceKnowledge":
         """Map the tables that ``write_facts`` and ``sum_surveys`` wrote, and ``chosen_forms``."""
         names = ("forms", "words", "entities", "sizes")
         tables = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in names)
@@ -75,13 +83,13 @@ class Knowledge:
         return int(self.sizes[0, 1])
 
 
-class Judged:
+class JudgedPlaces:
     """Places of forms in some documents, with their features and the links that have their span.
 
     Links that have the span of a place count as hidden.
     """
 
-    def __init__(self, texts: Texts, found: Found, known: Knowledge) -> None:
+    def __init__(self, texts: Texts, found: FormPlaces, known: PlaceKnowledge) -> None:
         self.texts, self.found, self._known = texts, found, known
         facts = known.facts
         self.link = found.link_of(texts)
@@ -132,7 +140,7 @@ class Judged:
         found, known = self.found, self._known
         pairs = found.documents * _SHIFT + found.forms
         _, of_place = np.unique(pairs, return_inverse=True)
-        numbered = Found(found.starts, found.ends, of_place, found.documents)
+        numbered = FormPlaces(found.starts, found.ends, of_place, found.documents)
         own = summed(*form_rows(numbered, self.link >= 0))[1][of_place].T
         right_here = np.bincount(of_place, weights=self.is_right)[of_place] if len(pairs) else 0
         documents, linked_in, places, links = np.maximum(known.forms[found.forms].T - own, 0)

@@ -13,14 +13,21 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.datasets.columns import Mentions, mention_array, with_field, with_mentions
+from corpora.datasets.columns import MentionColumn, mention_array, with_field, with_mentions
 from corpora.evidence.evidence import Evidence
 from corpora.matching.arrays import Numbers
-from corpora.matching.contexts import Contexts
+from corpora.matching.contexts import SpanContexts
 from corpora.matching.form_facts import Floats
 from corpora.matching.form_table import FormTable
-from corpora.matching.place_features import AFTER, BEFORE, LINKED, PRIOR, Judged, Knowledge
-from corpora.matching.survey import Found, Texts
+from corpora.matching.place_features import (
+    AFTER,
+    BEFORE,
+    LINKED,
+    PRIOR,
+    JudgedPlaces,
+    PlaceKnowledge,
+)
+from corpora.matching.survey import FormPlaces, Texts
 
 Flags = npt.NDArray[np.bool_]
 
@@ -40,7 +47,7 @@ class PlaceGate:
     """The judge of places: a table of known forms, the facts about them, and the model, if any."""
 
     table: FormTable
-    known: Knowledge
+    known: PlaceKnowledge
     evidence: Evidence | None
     lang: str | None
 
@@ -54,7 +61,7 @@ class PlaceGate:
         texts = Texts(batch, self.lang)
         origins = texts.mentions.structs.field("origin")
         is_match = np.asarray(pc.equal(origins, "title_match").to_numpy(zero_copy_only=False))
-        judged = Judged(texts, texts.find(self.table, ~is_match), self.known)
+        judged = JudgedPlaces(texts, texts.find(self.table, ~is_match), self.known)
         features = judged.features()
         chances, is_sure = self._decide(judged, features)
         is_likely = np.ones(len(is_sure), np.bool_) if chances is None else chances >= DOUBTFUL
@@ -74,7 +81,7 @@ class PlaceGate:
         merged = _without(texts.mentions, is_kept).merged(documents, more)
         return with_mentions(batch, merged), counts
 
-    def _decide(self, judged: Judged, features: Floats) -> tuple[Floats | None, Flags]:
+    def _decide(self, judged: JudgedPlaces, features: Floats) -> tuple[Floats | None, Flags]:
         """Return the probabilities of places, if they are known, and which places are sure."""
         if self.evidence is not None:
             chances = self.evidence.probabilities(features)
@@ -84,7 +91,7 @@ class PlaceGate:
         spans = _Spans(found.starts, found.ends, judged.spelling, is_rare)
         return None, spans.are_likely(judged.texts.contexts) & (features[:, PRIOR] > 0)
 
-    def _stay(self, matches: Numbers, judged: Judged, *, is_likely: Flags) -> Flags:
+    def _stay(self, matches: Numbers, judged: JudgedPlaces, *, is_likely: Flags) -> Flags:
         """Tell which title matches stay: those that nothing speaks against.
 
         The model decides on those that are places of a form with their entity; a longer form of
@@ -107,7 +114,9 @@ class PlaceGate:
                 is_right[match] = is_likely[place]
         return is_right
 
-    def _mentions(self, texts: Texts, found: Found, *, scores: Floats | None) -> pa.StructArray:
+    def _mentions(
+        self, texts: Texts, found: FormPlaces, *, scores: Floats | None
+    ) -> pa.StructArray:
         """Build the mentions of places."""
         begins = texts.begins[found.documents]
         mentions = mention_array(
@@ -130,7 +139,7 @@ class _Spans:
     spelling: Numbers
     is_rare: Flags
 
-    def are_likely(self, contexts: Contexts) -> Flags:
+    def are_likely(self, contexts: SpanContexts) -> Flags:
         """Apply the rule that needs no truth."""
         words, characters, capital, _, uncased = self.spelling.T[:5]
         is_long = np.where(uncased > 0, characters >= _UNSPACED_CHARACTERS, words > 1)
@@ -155,6 +164,6 @@ def _reasons(features: Floats) -> dict[str, int]:
     return counts
 
 
-def _without(mentions: Mentions, is_kept: Flags) -> Mentions:
+def _without(mentions: MentionColumn, is_kept: Flags) -> MentionColumn:
     left = np.concatenate([[0], np.cumsum(is_kept)])[mentions.ends].astype(np.int32)
-    return Mentions(mentions.structs.filter(pa.array(is_kept)), left)
+    return MentionColumn(mentions.structs.filter(pa.array(is_kept)), left)

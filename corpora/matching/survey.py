@@ -16,14 +16,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.datasets.columns import Mentions, batch_of
+from corpora.datasets.columns import MentionColumn, batch_of
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
 from corpora.hashing.strings import long_hashes
 from corpora.hashing.tokens import mix
 from corpora.matching.arrays import Numbers
 from corpora.matching.composition import find_composed
-from corpora.matching.contexts import N_WORDS, Contexts
+from corpora.matching.contexts import N_WORDS, SpanContexts
 from corpora.matching.form_table import FormTable
 
 TRUE_ORIGINS = ("link", "annotation")
@@ -51,14 +51,14 @@ class Texts:
     link_ends: Numbers = field(init=False)
     link_entities: npt.NDArray[np.uint64] = field(init=False)
     """The hashes of the entities of links."""
-    contexts: Contexts = field(init=False)
+    contexts: SpanContexts = field(init=False)
 
     def __post_init__(self) -> None:
         texts = self.batch.column("text").to_pylist()
         lengths = np.fromiter(map(len, texts), np.int64, len(texts)) + 1
         self.begins = np.cumsum(lengths) - lengths
         self.text = "\n".join(texts)
-        self.mentions = Mentions.of(self.batch)
+        self.mentions = MentionColumn.of(self.batch)
         shifts = np.repeat(self.begins, np.diff(self.mentions.ends))
         self.starts = self.mentions.numbers("start") + shifts
         self.ends = self.mentions.numbers("end") + shifts
@@ -68,9 +68,9 @@ class Texts:
         self.is_link = np.asarray(is_link.to_numpy(zero_copy_only=False), np.bool_)
         self.link_starts, self.link_ends = self.starts[self.is_link], self.ends[self.is_link]
         self.link_entities = long_hashes(entities.filter(pa.array(self.is_link)))
-        sentences = Mentions.of_column(self.batch.column("sentences"))
+        sentences = MentionColumn.of_column(self.batch.column("sentences"))
         begins = np.repeat(self.begins, np.diff(sentences.ends)) + sentences.numbers("start")
-        self.contexts = Contexts(self.text, begins, lang=self.lang)
+        self.contexts = SpanContexts(self.text, begins, lang=self.lang)
 
     def document_of(self, starts: Numbers) -> Numbers:
         """Find the document of each offset."""
@@ -98,7 +98,7 @@ class Texts:
         occupied: npt.NDArray[np.bool_] | None = None,
         *,
         without: Numbers | None = None,
-    ) -> "Found":
+    ) -> "FormPlaces":
         """Find forms as they are spelled; ``occupied`` flags mentions that no match may overlap."""
         taken = np.zeros(len(self.starts), np.bool_) if occupied is None else occupied
 
@@ -109,11 +109,11 @@ class Texts:
 
         spans = (self.starts[taken], self.ends[taken])
         starts, ends, forms = find_composed(search, self.text, spans)
-        return Found(starts, ends, forms, self.document_of(starts))
+        return FormPlaces(starts, ends, forms, self.document_of(starts))
 
 
 @dataclass(frozen=True)
-class Found:
+class FormPlaces:
     """Places of forms: offsets in the joined text, numbers of forms, indices of documents."""
 
     starts: Numbers
@@ -121,10 +121,10 @@ class Found:
     forms: Numbers
     documents: Numbers
 
-    def part(self, rows: npt.NDArray[np.generic]) -> "Found":
+    def part(self, rows: npt.NDArray[np.generic]) -> "FormPlaces":
         """Select places, by index or by flag."""
         columns = (self.starts, self.ends, self.forms, self.documents)
-        return Found(*(column[rows] for column in columns))
+        return FormPlaces(*(column[rows] for column in columns))
 
     def overlap(self, starts: Numbers, ends: Numbers) -> npt.NDArray[np.bool_]:
         """Tell which places overlap one of some disjoint spans, in order."""
@@ -190,7 +190,7 @@ def summed(rows: Numbers, values: Numbers) -> tuple[Numbers, Numbers]:
     return distinct, sums
 
 
-def form_rows(found: Found, is_link: npt.NDArray[np.bool_]) -> tuple[Numbers, Numbers]:
+def form_rows(found: FormPlaces, is_link: npt.NDArray[np.bool_]) -> tuple[Numbers, Numbers]:
     """Count the places of forms, and their documents: form, and ``FORM_COUNTS``."""
     order = np.lexsort((~is_link, found.documents, found.forms))
     forms, documents, linked = found.forms[order], found.documents[order], is_link[order]

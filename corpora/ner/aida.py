@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from corpora.document import Rejected
 from corpora.ner.bad_records import BadRecordError
-from corpora.ner.found import Found, Gathered, Origin, Row, row_of
-from corpora.ner.layout import Layout
+from corpora.ner.found import Gathered, Origin, PartSentences, Row, row_of
+from corpora.ner.layout import FileLayout
 from corpora.ner.schemes import UNLABELLED
 
 _START = "-DOCSTART- ("
 
 
-def read_aida(data: bytes, _: Layout, origin: Origin) -> Found:
+def read_aida(data: bytes, _: FileLayout, origin: Origin) -> PartSentences:
     """Read the sentences; a line with a tab, but without ``B`` or ``I``, rejects its sentence."""
     sentences = Gathered()
     documents: list[str | None] = []

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from corpora.document import Rejected
 from corpora.ner.bad_records import BadRecordError
-from corpora.ner.found import Found, Gathered, Origin, Row, row_of
-from corpora.ner.layout import LABELS, USUAL, Layout
+from corpora.ner.found import Gathered, Origin, PartSentences, Row, row_of
+from corpora.ner.layout import LABELS, USUAL, FileLayout
 from corpora.ner.schemes import LABEL, READABLE
 
 SIGNS = {"bars": "|", "slashes": "/"}
@@ -18,7 +18,7 @@ _FIRST = 200
 _MIN_RATIO = 0.9
 
 
-def bars_layout(lines: Sequence[str], form: str) -> Layout | None:
+def bars_layout(lines: Sequence[str], form: str) -> FileLayout | None:
     """Find how many signs follow a token; None if the lines are something else.
 
     Tags without letters are labels if half of the tokens or more are in no name.
@@ -35,12 +35,12 @@ def bars_layout(lines: Sequence[str], form: str) -> Layout | None:
     if not n_signs or not (is_labels or n_tags >= _MIN_RATIO * tags.total()):
         return None
     spelling = USUAL if n_tags >= _MIN_RATIO * tags.total() else LABELS
-    return Layout(
+    return FileLayout(
         format=form, separator=sign, n_columns=n_signs + 1, tag=n_signs, spelling=spelling
     )
 
 
-def read_bars(data: bytes, layout: Layout, origin: Origin) -> Found:
+def read_bars(data: bytes, layout: FileLayout, origin: Origin) -> PartSentences:
     """Read the sentences; a token without its tags rejects its line."""
     sentences = Gathered()
     rejected: list[Rejected] = []
@@ -53,7 +53,7 @@ def read_bars(data: bytes, layout: Layout, origin: Origin) -> Found:
     return sentences.found(rejected)
 
 
-def _row(item: str, layout: Layout) -> Row:
+def _row(item: str, layout: FileLayout) -> Row:
     token, *others = item.rsplit(layout.separator, layout.n_columns - 1)
     if len(others) != layout.n_columns - 1:
         what = f"{len(others)} signs {layout.separator} in {item[:80]!r}, not {layout.tag}"

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from corpora.document import Mention, Rejected
 from corpora.ner.bad_records import BadRecordError
-from corpora.ner.found import Found, Gathered, Origin, Row, check_characters
-from corpora.ner.layout import Layout
+from corpora.ner.found import Gathered, Origin, PartSentences, Row, check_characters
+from corpora.ner.layout import FileLayout
 from corpora.ner.token_spans import tagged
 
 START = "#begin document"
@@ -29,7 +29,7 @@ def has_names(text: str) -> bool:
     return text.startswith(START) and bool(_CELL.fullmatch("".join(cells[_NAMES : _NAMES + 1])))
 
 
-def read_brackets(data: bytes, _: Layout, origin: Origin) -> Found:
+def read_brackets(data: bytes, _: FileLayout, origin: Origin) -> PartSentences:
     """Read the sentences; a bad line rejects its sentence."""
     sentences = Gathered()
     documents: list[str | None] = []

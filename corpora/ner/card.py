@@ -83,7 +83,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gazetteer:
+class GazetteerScores:
     """The scores of the baseline that looks up the mentions of train, without a model."""
 
     forms: int
@@ -144,7 +144,7 @@ class Health:
     splits: Mapping[str, SplitCounts]
     leaks: tuple[Leak, ...]
     seen: tuple[Seen, ...]
-    gazetteer: Gazetteer | None
+    gazetteer: GazetteerScores | None
     conflicts: Conflicts
     spellings: tuple[tuple[str, ...], ...]
     """Labels that seem to be one label, written in several ways."""
@@ -305,7 +305,7 @@ def _show_seen(seen: Sequence[Seen]) -> list[str]:
     return [about, table(head, rows)] if rows else [_NOTHING]
 
 
-def _show_gazetteer(gazetteer: Gazetteer | None) -> list[str]:
+def _show_gazetteer(gazetteer: GazetteerScores | None) -> list[str]:
     if gazetteer is None:
         return [_NOTHING]
     used = {"all names": gazetteer.scores_of_all_names}

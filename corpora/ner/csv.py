@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from corpora.errors import UsageError
 from corpora.ner.bad_records import BadRecordError
-from corpora.ner.found import Found, Gathered, Origin, Row, row_of
-from corpora.ner.layout import TAB, Layout
+from corpora.ner.found import Gathered, Origin, PartSentences, Row, row_of
+from corpora.ner.layout import TAB, FileLayout
 from corpora.ner.records import read_texts
 from corpora.ner.schemes import READABLE
 from corpora.reports import counted
@@ -61,7 +61,7 @@ _Sentences = Iterator[tuple[_Row, list[Row] | BadRecordError]]
 
 def csv_layout(
     text: str, *, name: str, is_said: bool, tag_column: str | None
-) -> tuple[Layout, list[str]] | None:
+) -> tuple[FileLayout, list[str]] | None:
     """Find the columns of a file by its header; returns the layout and the names of the columns.
 
     ``tag_column`` is what the user names.
@@ -79,7 +79,7 @@ def csv_layout(
         if token is None or tag is None or token == tag:
             continue
         sentence = _first(known, _SENTENCES)
-        layout = Layout(
+        layout = FileLayout(
             format="csv",
             separator=separator,
             n_columns=len(columns),
@@ -97,7 +97,7 @@ def csv_layout(
     return None
 
 
-def check_tags(text: str, layout: Layout, *, name: str) -> None:
+def check_tags(text: str, layout: FileLayout, *, name: str) -> None:
     """Raise ``UsageError`` if the column of tags has no tags at the beginning of a file."""
     rows = _rows(text.encode("utf-8", "surrogateescape"), layout)
     cells = [row.cell(layout.tag) for row in islice(rows, _AT_FIRST)]
@@ -115,7 +115,7 @@ def _first(known: Sequence[str], names: Sequence[str]) -> int | None:
     return next((known.index(name) for name in names if name in known), None)
 
 
-def read_csv(data: bytes, layout: Layout, origin: Origin) -> Found:
+def read_csv(data: bytes, layout: FileLayout, origin: Origin) -> PartSentences:
     """Read the rows of a table; ``layout.lang`` is the language of texts with names."""
     rows = _rows(data, layout)
     first = list(islice(rows, _AT_FIRST))
@@ -136,7 +136,7 @@ def read_csv(data: bytes, layout: Layout, origin: Origin) -> Found:
     return sentences.found(rejected)
 
 
-def _rows(data: bytes, layout: Layout) -> Iterator[_Row]:
+def _rows(data: bytes, layout: FileLayout) -> Iterator[_Row]:
     """Yield the rows after the header; an empty one has no cells."""
     csv.field_size_limit(_MAX_CELL)
     has_quotes = layout.separator != TAB or b'""""' in data  # a quotation mark as pandas writes it
@@ -156,7 +156,7 @@ def _rows(data: bytes, layout: Layout) -> Iterator[_Row]:
         yield _Row(before + 1, [what])
 
 
-def _by_token(rows: Iterable[_Row], layout: Layout) -> _Sentences:
+def _by_token(rows: Iterable[_Row], layout: FileLayout) -> _Sentences:
     """Read sentences whose tokens have a row each, and find bad rows."""
     seen: set[str] = set()
     for number, sentence in _sentences(rows, layout):
@@ -176,7 +176,7 @@ def _by_token(rows: Iterable[_Row], layout: Layout) -> _Sentences:
             yield sentence[0], found
 
 
-def _sentences(rows: Iterable[_Row], layout: Layout) -> Iterator[tuple[str, list[_Row]]]:
+def _sentences(rows: Iterable[_Row], layout: FileLayout) -> Iterator[tuple[str, list[_Row]]]:
     """Yield the rows of each sentence, with its number, which may be empty."""
     number, sentence = "", list[_Row]()
     for row in rows:
@@ -191,7 +191,7 @@ def _sentences(rows: Iterable[_Row], layout: Layout) -> Iterator[tuple[str, list
         yield number, sentence
 
 
-def _token(row: _Row, layout: Layout) -> Row:
+def _token(row: _Row, layout: FileLayout) -> Row:
     _check(row, layout)
     token = row.cell(layout.token)
     if "\n" in token:
@@ -200,7 +200,7 @@ def _token(row: _Row, layout: Layout) -> Row:
     return row_of([token, _tag(row.cell(layout.tag)), *inner])
 
 
-def _check(row: _Row, layout: Layout) -> None:
+def _check(row: _Row, layout: FileLayout) -> None:
     """Raise ``BadRecordError`` for a row with other columns than the header, unless empty ones."""
     n = len(row.cells)
     if n < layout.n_columns or any(row.cells[layout.n_columns :]):
@@ -214,7 +214,7 @@ def _tag(value: str) -> str:
     return "O" if value == "0" else value
 
 
-def _by_row(rows: Iterable[_Row], layout: Layout) -> _Sentences:
+def _by_row(rows: Iterable[_Row], layout: FileLayout) -> _Sentences:
     """Read sentences that have a row each, with lists of tokens and tags."""
     for row in (row for row in rows if row.cells):
         try:
@@ -239,7 +239,7 @@ def _list(cell: str) -> list[str]:
     return value
 
 
-def _texts(rows: Iterable[_Row], layout: Layout) -> Iterator[tuple[int, object]]:
+def _texts(rows: Iterable[_Row], layout: FileLayout) -> Iterator[tuple[int, object]]:
     """Yield each row as an object with a text and its names."""
     for row in (row for row in rows if row.cells):
         try:

@@ -12,7 +12,7 @@ from corpora.ner.bars import bars_layout
 from corpora.ner.brackets import has_names as has_brackets
 from corpora.ner.brat import is_standoff
 from corpora.ner.formats import FORMATS
-from corpora.ner.layout import BLANKS, OUTSIDE, SPACE, TAB, USUAL, Layout
+from corpora.ner.layout import BLANKS, OUTSIDE, SPACE, TAB, USUAL, FileLayout
 from corpora.ner.markup import names_in_text
 from corpora.ner.schemes import (
     CONTINUING,
@@ -130,7 +130,7 @@ class _Table:
         return self.has_tags(index) or self.has_labels(index) or self.spelling(index) != USUAL
 
     def spelling(self, index: int) -> str:
-        """Tell how the tags of a column are written, as in a ``Layout``."""
+        """Tell how the tags of a column are written, as in a ``FileLayout``."""
         counts = Counter(self.column(index))
         n_outside = sum(counts.pop(value, 0) for value in NOTHING)
         n_tags = sum(n for value, n in counts.items() if READABLE.fullmatch(value))
@@ -190,7 +190,7 @@ class _Table:
         return [index for index in range(1, self.n_columns) if self.has_names(index)]
 
 
-def detect_layout(head: str, *, name: str, said: Overrides) -> Layout:
+def detect_layout(head: str, *, name: str, said: Overrides) -> FileLayout:
     """Detect the layout of a file from its beginning, which ends with a whole line.
 
     Raises ``UsageError`` if it is none of ``FORMATS``, or not the one that the user named.
@@ -198,7 +198,7 @@ def detect_layout(head: str, *, name: str, said: Overrides) -> Layout:
     text = head.removeprefix("\ufeff")
     form = said.format or _by_beginning(text, name=name)
     if form and (FORMATS[form].is_json or _begins(text, form, name=name)):
-        layout = Layout(format=form, key=said.tag_column or "")
+        layout = FileLayout(format=form, key=said.tag_column or "")
         if form == "webanno":
             layout = webanno_layout(text, name=name, tag_column=said.tag_column)
     elif form in {None, "csv"} and (layout_of_csv := _csv(text, name=name, said=said)):
@@ -226,7 +226,7 @@ def _begins(text: str, form: str, *, name: str) -> bool:
     return bool(pattern and re.match(pattern, text))
 
 
-def check_options(layout: Layout, said: Overrides, *, name: str) -> None:
+def check_options(layout: FileLayout, said: Overrides, *, name: str) -> None:
     """Raise ``UsageError`` for an option about which the format has nothing to say."""
     kind = layout.kind
     unknown = {
@@ -249,7 +249,7 @@ def _json(text: str, *, name: str) -> str | None:
     return "json" if is_array else format_of(text, name=name)
 
 
-def _csv(text: str, *, name: str, said: Overrides) -> Layout | None:
+def _csv(text: str, *, name: str, said: Overrides) -> FileLayout | None:
     """Find the columns of CSV by its header."""
     from corpora.ner.csv import check_tags, csv_layout
 
@@ -261,7 +261,7 @@ def _csv(text: str, *, name: str, said: Overrides) -> Layout | None:
     return layout
 
 
-def _detect_columns(text: str, *, name: str, said: Overrides) -> Layout:
+def _detect_columns(text: str, *, name: str, said: Overrides) -> FileLayout:
     lines = [line.rstrip("\r") for line in text.split("\n")]
     if lines[0].startswith("TOKEN\t") and "\tNE-" in lines[0]:
         return _hipe(lines[0], name=name, said=said)
@@ -270,7 +270,7 @@ def _detect_columns(text: str, *, name: str, said: Overrides) -> Layout:
     if header and said.format in {None, "conllup"}:
         return _conllup(header[1].split(), name=name, said=said)
     if said.format in {None, "conllu"} and (key := _key_of_names(rows, said)):
-        return Layout(
+        return FileLayout(
             format="conllu",
             n_columns=N_CONLLU,
             token=1,
@@ -289,13 +289,13 @@ def _detect_columns(text: str, *, name: str, said: Overrides) -> Layout:
         if said.format in {None, form} and (of_bars := bars_layout(rows, form)):
             return of_bars
     if layout is None and said.format in {None, "markup"} and names_in_text(text):
-        return Layout(format="markup")
+        return FileLayout(format="markup")
     if layout is None:
         raise _unknown(text, name=name, said=said)
     return layout
 
 
-def _check_levels(table: _Table, layout: Layout | None, *, name: str) -> None:
+def _check_levels(table: _Table, layout: FileLayout | None, *, name: str) -> None:
     """Raise ``UsageError`` if names stand in other columns than the two that are read."""
     read = set() if layout is None else {layout.tag, layout.inner}
     if layout is None or layout.format in {"conll", "danplus", "uner"}:
@@ -355,10 +355,10 @@ def _keys(text: str) -> str:
     return ", ".join(map(repr, next(found, {})))[:200]
 
 
-def _of_table(table: _Table, lines: Sequence[str], *, said: Overrides) -> Layout | None:
+def _of_table(table: _Table, lines: Sequence[str], *, said: Overrides) -> FileLayout | None:
     """Detect the meaning of the columns."""
     n, marks = table.n_columns, f"#{_other_marks(table, lines)}"
-    layout = Layout(
+    layout = FileLayout(
         format="conll",
         separator=table.separator,
         n_columns=n,
@@ -412,7 +412,7 @@ def _other_marks(table: _Table, lines: Sequence[str]) -> str:
     return found
 
 
-def _of_labels(layout: Layout, table: _Table, said: Overrides) -> Layout | None:
+def _of_labels(layout: FileLayout, table: _Table, said: Overrides) -> FileLayout | None:
     """Return the layout if the column of tags holds labels, or the user says so."""
     tag = 2 if table.is_numbered else layout.tag
     if said.tag_column is not None:
@@ -425,7 +425,7 @@ def _of_labels(layout: Layout, table: _Table, said: Overrides) -> Layout | None:
     return _named(plain, replace(said, tag_column=None))
 
 
-def _two_columns(layout: Layout, table: _Table, lines: Sequence[str]) -> Layout:
+def _two_columns(layout: FileLayout, table: _Table, lines: Sequence[str]) -> FileLayout:
     tokens = table.column(0)
     prefixes = Counter(match[0] for token in tokens if (match := _PREFIX.match(token)))
     for prefix, n in prefixes.most_common(1):
@@ -441,12 +441,12 @@ def _two_columns(layout: Layout, table: _Table, lines: Sequence[str]) -> Layout:
     return layout
 
 
-def _hipe(header: str, *, name: str, said: Overrides) -> Layout:
+def _hipe(header: str, *, name: str, said: Overrides) -> FileLayout:
     columns = header.split("\t")
     known = {column: index for index, column in enumerate(columns)}
     if "NE-COARSE-LIT" not in known and said.tag_column is None:
         raise UsageError(f"{name}: has no NE-COARSE-LIT. Name the column with --tag-column.")
-    layout = Layout(
+    layout = FileLayout(
         format="hipe",
         n_columns=len(columns),
         tag=known.get("NE-COARSE-LIT", 1),
@@ -457,7 +457,7 @@ def _hipe(header: str, *, name: str, said: Overrides) -> Layout:
     return _named(layout, said, columns)
 
 
-def _conllup(columns: Sequence[str], *, name: str, said: Overrides) -> Layout:
+def _conllup(columns: Sequence[str], *, name: str, said: Overrides) -> FileLayout:
     """Find the columns of tokens and names (universaldependencies.org/ext-format.html)."""
     of_names = [column for column in columns if _OF_NAMES.fullmatch(column)]
     if "FORM" not in columns or not (of_names or said.tag_column):
@@ -465,7 +465,7 @@ def _conllup(columns: Sequence[str], *, name: str, said: Overrides) -> Layout:
             f"{name}: has no columns FORM and NER among {', '.join(columns)}. Name that of names "
             "with --tag-column, or leave the file out with --exclude."
         )
-    layout = Layout(
+    layout = FileLayout(
         format="conllup",
         n_columns=len(columns),
         token=columns.index("FORM"),
@@ -493,7 +493,7 @@ def _key_of_names(rows: Sequence[str], said: Overrides) -> str:
     )
 
 
-def _named(layout: Layout, said: Overrides, columns: Sequence[str] = ()) -> Layout:
+def _named(layout: FileLayout, said: Overrides, columns: Sequence[str] = ()) -> FileLayout:
     """Apply the user's statements to a layout."""
     n_columns = layout.n_columns
     if said.format and said.format != layout.format and (table := FORMATS[said.format].table):
@@ -528,7 +528,7 @@ def _column(text: str, columns: Sequence[str], *, option: str, n: int) -> int:
     raise UsageError(f"{option} {text}: no such column. There are {there}.")
 
 
-def _scheme(text: str, layout: Layout, *, said: Overrides) -> str:
+def _scheme(text: str, layout: FileLayout, *, said: Overrides) -> str:
     """Detect the scheme from the sentences at the beginning, unless the user or the format says."""
     if scheme := layout.kind.scheme or said.scheme:
         return scheme

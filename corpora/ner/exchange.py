@@ -480,7 +480,7 @@ def _numbered(cell: str, token: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ToolFormat:
     """The format of a tool."""
 
     about: str
@@ -490,12 +490,14 @@ class Form:
 
 
 FORMS = {
-    "xmi": Form("UIMA CAS in XMI, with TypeSystem.xml (INCEpTION)", ".xmi", _write_xmi, _read_xmi),
-    "cas-json": Form("UIMA CAS in JSON", ".cas.json", _write_cas_json, _read_cas_json),
-    "webanno": Form("WebAnno TSV 3.3", ".tsv", _write_webanno, _read_webanno),
-    "brat": Form("brat .ann, with .txt beside it", ".ann", _write_brat, _read_brat),
-    "w3c": Form("W3C Web Annotations (Recogito)", ".json", _write_w3c, _read_w3c),
-    "spacy": Form("spaCy's DocBin", ".spacy", _write_spacy, _read_spacy),
+    "xmi": ToolFormat(
+        "UIMA CAS in XMI, with TypeSystem.xml (INCEpTION)", ".xmi", _write_xmi, _read_xmi
+    ),
+    "cas-json": ToolFormat("UIMA CAS in JSON", ".cas.json", _write_cas_json, _read_cas_json),
+    "webanno": ToolFormat("WebAnno TSV 3.3", ".tsv", _write_webanno, _read_webanno),
+    "brat": ToolFormat("brat .ann, with .txt beside it", ".ann", _write_brat, _read_brat),
+    "w3c": ToolFormat("W3C Web Annotations (Recogito)", ".json", _write_w3c, _read_w3c),
+    "spacy": ToolFormat("spaCy's DocBin", ".spacy", _write_spacy, _read_spacy),
 }
 
 

@@ -9,8 +9,8 @@ from typing import IO
 from corpora.document import Rejected
 from corpora.errors import UsageError
 from corpora.ner.detection import HEAD_BYTES, Overrides, check_options, detect_layout
-from corpora.ner.found import Found, Origin
-from corpora.ner.layout import Layout
+from corpora.ner.found import Origin, PartSentences
+from corpora.ner.layout import FileLayout
 from corpora.system.parsing import JsonObject
 from corpora.text.opening import TextError, archive_kind, read_chunks
 
@@ -29,7 +29,7 @@ _DOCUMENT = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FilePart:
     """A part of a file, or all of it."""
 
     start: int = 0
@@ -41,7 +41,7 @@ class Part:
     """The document of the first sentence if an earlier part named it; else empty."""
 
 
-def describe(path: Path, *, name: str, said: Overrides, encoding: str | None = None) -> Layout:
+def describe(path: Path, *, name: str, said: Overrides, encoding: str | None = None) -> FileLayout:
     """Detect the layout of a file; raises ``UsageError`` if it is unclear."""
     with path.open("rb") as file:
         is_parquet = file.read(4) == _PARQUET
@@ -50,7 +50,7 @@ def describe(path: Path, *, name: str, said: Overrides, encoding: str | None = N
 
         return replace(parquet_layout(path, name=name), scheme=said.scheme or "iob2")
     if said.format == "docbin" or (said.format is None and name.endswith(".spacy")):
-        layout = Layout(format="docbin", key=said.tag_column or "")
+        layout = FileLayout(format="docbin", key=said.tag_column or "")
         check_options(layout, said, name=name)
         return layout
     if said.format == "parquet":
@@ -91,7 +91,7 @@ def _encoding(head: bytes, path: Path, *, name: str) -> str:
     return detect(lambda: read_chunks(path, name=name, max_bytes=MAX_BYTES), name=name).name
 
 
-def parts(path: Path, layout: Layout, *, name: str) -> Iterator[JsonObject]:
+def parts(path: Path, layout: FileLayout, *, name: str) -> Iterator[JsonObject]:
     """Split a large file at empty lines; yields one empty part for a file that stays whole."""
     is_small = path.stat().st_size <= RANGE_BYTES
     if is_small or not layout.kind.is_cut or layout.encoding != "utf-8" or archive_kind(path):
@@ -100,7 +100,7 @@ def parts(path: Path, layout: Layout, *, name: str) -> Iterator[JsonObject]:
     start, line, document = 0, 1, ""
     with path.open("rb") as file:
         while part := _next_part(file):
-            yield asdict(Part(start, start + len(part), line, document))
+            yield asdict(FilePart(start, start + len(part), line, document))
             if marks := [*_DOCUMENT.finditer(part)]:
                 named = marks[-1][1] or marks[-1][2] or b""
                 number = line + part.count(b"\n", 0, marks[-1].start())
@@ -125,8 +125,8 @@ def _next_part(file: IO[bytes]) -> bytes:
 
 
 def read_file(
-    path: Path, layout: Layout, *, name: str, part: Part, text: Path | None = None
-) -> Iterator[tuple[Found | Rejected, Origin]]:
+    path: Path, layout: FileLayout, *, name: str, part: FilePart, text: Path | None = None
+) -> Iterator[tuple[PartSentences | Rejected, Origin]]:
     """Read a file, or a part of it; one that cannot be read at all is rejected.
 
     ``text`` is the file with the text of a file in the format ``brat``.
@@ -146,7 +146,7 @@ def read_file(
         from corpora.ner.brat import text_name
         from corpora.ner.texts import read_brat
 
-        content = _data(text, layout, name=text_name(name), part=Part())
+        content = _data(text, layout, name=text_name(name), part=FilePart())
         if isinstance(content, Rejected):
             yield content, origin
         else:
@@ -164,7 +164,7 @@ def read_file(
     yield found, origin
 
 
-def _data(path: Path, layout: Layout, *, name: str, part: Part) -> bytes | Rejected:
+def _data(path: Path, layout: FileLayout, *, name: str, part: FilePart) -> bytes | Rejected:
     """Read the bytes of a file, or of a part of it, in UTF-8."""
     span = None if part.end is None else (part.start, part.end)
     try:

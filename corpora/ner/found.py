@@ -33,7 +33,7 @@ Row = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class PartSentences:
     """The sentences that a reader found in a part of a file."""
 
     tokens: pa.StringArray  # (T,)
@@ -54,7 +54,7 @@ class Found:
     def __len__(self) -> int:
         return len(self.begins) - 1
 
-    def keep(self, sentences: Flags) -> "Found":
+    def keep(self, sentences: Flags) -> "PartSentences":
         """Keep the sentences with a flag, shape (N,)."""
         if sentences.all():
             return self
@@ -67,7 +67,7 @@ class Found:
             token_starts=self.token_starts and self.token_starts.take(pa.array(rows)),
         )
 
-    def keep_tokens(self, kept: Flags) -> "Found":
+    def keep_tokens(self, kept: Flags) -> "PartSentences":
         """Keep the tokens with a flag, shape (T,); the caller must update ``begins``."""
         return replace(
             self,
@@ -128,13 +128,13 @@ class Gathered:
         if len(self._rows) >= _AT_ONCE:
             self._close()
 
-    def found(self, rejected: Sequence[Rejected]) -> Found:
+    def found(self, rejected: Sequence[Rejected]) -> PartSentences:
         """Return all sentences, in the order in which they were added."""
         self._close()
         tokens, tags, inner = map(pa.concat_arrays, zip(*self._parts, strict=True))
         lengths = np.frombuffer(self._lengths, np.int64)
         has_inner = pc.any(pc.not_equal(inner, "_"), min_count=0).as_py()
-        return Found(
+        return PartSentences(
             tokens=tokens,
             begins=np.cumsum(lengths),
             tags=Tags.of(tags),

@@ -15,7 +15,7 @@ from corpora.hashing.tokens import Hashes, Runs, hash_strings, hash_windows
 from corpora.matching.arrays import first_disjoint
 from corpora.ner.columns import Codes, Flags, Indices, SentenceColumns
 from corpora.ner.schemes import find_spans
-from corpora.ner.tally import FormTable, Labels, changes, places_in
+from corpora.ner.tally import FormLabels, Labels, changes, places_in
 from corpora.tagging import Score
 
 LEVELS = 20
@@ -131,7 +131,7 @@ class _Sieve:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class TrainForms:
     """The forms of train, each with its most frequent label."""
 
     lookup: Lookup
@@ -144,7 +144,7 @@ class Names:
         return len(self.labels)
 
 
-def learn(forms: FormTable, train: Iterable[SentenceColumns], labels: Labels) -> Names:
+def learn(forms: FormLabels, train: Iterable[SentenceColumns], labels: Labels) -> TrainForms:
     """Build a gazetteer from the mentions of train.
 
     An occurrence of a form is every place in train where its tokens are adjacent, mention or not,
@@ -158,10 +158,10 @@ def learn(forms: FormTable, train: Iterable[SentenceColumns], labels: Labels) ->
     totals = np.add.reduceat(forms.counts, begins) if len(begins) else forms.counts
     levels = LEVELS * totals // np.maximum(occurrences, totals).clip(1)
     best = _most_frequent(forms, labels)
-    return Names(lookup, forms.labels[best], levels.astype(np.int32))
+    return TrainForms(lookup, forms.labels[best], levels.astype(np.int32))
 
 
-def _most_frequent(forms: FormTable, labels: Labels) -> Indices:
+def _most_frequent(forms: FormLabels, labels: Labels) -> Indices:
     """Return the row of each form's most frequent label."""
     ranks = np.argsort(np.argsort(np.array(labels.names, object)))
     order = np.lexsort(
@@ -170,7 +170,7 @@ def _most_frequent(forms: FormTable, labels: Labels) -> Indices:
     return order[changes(forms.hashes[order])]
 
 
-def score(names: Names, source: Iterable[SentenceColumns], labels: Labels) -> list[Score]:
+def score(names: TrainForms, source: Iterable[SentenceColumns], labels: Labels) -> list[Score]:
     """Score the tagging of sentences by the names of each minimum level from 0 to ``LEVELS``.
 
     Among overlapping matches of these names, the leftmost and there the longest wins.
@@ -181,7 +181,7 @@ def score(names: Names, source: Iterable[SentenceColumns], labels: Labels) -> li
     return [Score(correct=c, predicted=p, gold=g) for c, p, g in total.T.tolist()]
 
 
-def _score(names: Names, labels: Labels, sentences: SentenceColumns) -> npt.NDArray[np.int64]:
+def _score(names: TrainForms, labels: Labels, sentences: SentenceColumns) -> npt.NDArray[np.int64]:
     """Count correct, predicted and gold spans of a batch, shape (3, ``LEVELS`` + 1)."""
     spans = find_spans(sentences)
     span_labels = labels.number(spans.label_names)[spans.labels]
@@ -207,7 +207,7 @@ def _score(names: Names, labels: Labels, sentences: SentenceColumns) -> npt.NDAr
 
 
 def _right(
-    matches: Matches, names: Names, *, spans_of: tuple[Indices, Indices], labels: Codes
+    matches: Matches, names: TrainForms, *, spans_of: tuple[Indices, Indices], labels: Codes
 ) -> Flags:
     """Tell for each match whether a span has the same bounds and label."""
     starts, ends = spans_of

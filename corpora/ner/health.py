@@ -11,10 +11,10 @@ import numpy as np
 
 from corpora.errors import UsageError
 from corpora.hashing.tokens import Hashes
-from corpora.ner.card import AmbiguousForm, Conflict, Conflicts, Gazetteer, Health, Leak, Seen
+from corpora.ner.card import AmbiguousForm, Conflict, Conflicts, GazetteerScores, Health, Leak, Seen
 from corpora.ner.columns import SentenceColumns
 from corpora.ner.gazetteer import LEVELS, learn, score
-from corpora.ner.tally import FormTable, Labels, Tally, find_conflicting, find_leaks, is_in, tally
+from corpora.ner.tally import FormLabels, Labels, Tally, find_conflicting, find_leaks, is_in, tally
 
 ColumnSource = Callable[[], Iterator[SentenceColumns]]
 """A function that opens the sentences of a split from the start, each time it is called: columns of
@@ -75,7 +75,9 @@ def _find_seen(train: Tally, other: Tally, split: str) -> Seen:
     )
 
 
-def _score_gazetteer(train: Tally, splits: Mapping[str, ColumnSource], labels: Labels) -> Gazetteer:
+def _score_gazetteer(
+    train: Tally, splits: Mapping[str, ColumnSource], labels: Labels
+) -> GazetteerScores:
     """Learn from train, and score on all other splits.
 
     The threshold is chosen on dev; of equal scores, the smaller threshold wins.
@@ -90,7 +92,7 @@ def _score_gazetteer(train: Tally, splits: Mapping[str, ColumnSource], labels: L
     if "dev" in scores and scores["dev"][0].gold:
         level = max(range(LEVELS + 1), key=lambda level: (scores["dev"][level].f1, -level))
         threshold = level / LEVELS
-    return Gazetteer(
+    return GazetteerScores(
         forms=len(names),
         threshold=threshold,
         scores={split: by_level[level] for split, by_level in scores.items()},
@@ -152,7 +154,7 @@ def _group_spellings(labels: set[str]) -> tuple[tuple[str, ...], ...]:
 
 def _find_ambiguous(tallies: Iterable[Tally], labels: Labels) -> tuple[AmbiguousForm, ...]:
     """List the forms with more than one label; those with most mentions of minor labels first."""
-    table = FormTable.merge([tally.forms.table() for tally in tallies])
+    table = FormLabels.merge([tally.forms.table() for tally in tallies])
     ambiguous = []
     for rows in table.ambiguous():
         names = (labels.names[label] for label in table.labels[rows])

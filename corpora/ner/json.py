@@ -14,8 +14,8 @@ from pathlib import Path
 from corpora.document import Sentence, TokenSpan
 from corpora.errors import CorpusError
 from corpora.ner.bad_records import BadRecordError
-from corpora.ner.found import Found, Gathered, Origin, Row, check_characters, row_of
-from corpora.ner.layout import Layout
+from corpora.ner.found import Gathered, Origin, PartSentences, Row, check_characters, row_of
+from corpora.ner.layout import FileLayout
 from corpora.tagging import to_iob2
 
 _NO_BLANK = re.compile(r"[^ \t\r\n]")
@@ -77,7 +77,7 @@ def _malformed(where: str, at: int, problem: str) -> MalformedJsonError:
     )
 
 
-def read_cluener(data: bytes, _: Layout, origin: Origin) -> Found:
+def read_cluener(data: bytes, _: FileLayout, origin: Origin) -> PartSentences:
     """Read lines ``{"text": …, "label": {class: {surface: [[start, last], …]}}}``."""
     sentences, rejected = Gathered(), []
     for number, raw in enumerate(data.split(b"\n"), 1):
@@ -139,7 +139,7 @@ def _levels(spans: Iterable[TokenSpan]) -> tuple[list[TokenSpan], list[TokenSpan
     return levels
 
 
-def read_sentence_array(data: bytes, _: Layout, origin: Origin) -> Found:
+def read_sentence_array(data: bytes, _: FileLayout, origin: Origin) -> PartSentences:
     """Read one array of sentences of ``[token, tag]`` or ``[token, tag, inner tag]``."""
     sentences, rejected = Gathered(), []
     number = 0

@@ -16,7 +16,7 @@ LABELS = "PER"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class FileLayout:
     """All that a reader must know about a file."""
 
     format: str

@@ -83,7 +83,7 @@ class Token(NamedTuple):
 
 
 @dataclass
-class Table:
+class TableDocument:
     """A document, while the lines of its table are read."""
 
     id: str = ""
@@ -136,10 +136,10 @@ def _named(
     return Mention(start, end, entity=None if link in _UNKNOWN else link, label=label)
 
 
-def read_hipe(lines: Iterable[str], source: str, *, sense: str) -> Iterator[Table]:
+def read_hipe(lines: Iterable[str], source: str, *, sense: str) -> Iterator[TableDocument]:
     """Read a table of HIPE-2022; ``#`` lines describe the document after them."""
     columns: list[str] = []
-    table = Table()
+    table = TableDocument()
     for number, line in enumerate(lines, 1):
         cells = line.split("\t")
         if cells[0] == "TOKEN":
@@ -150,7 +150,7 @@ def read_hipe(lines: Iterable[str], source: str, *, sense: str) -> Iterator[Tabl
         elif len(cells) == 1 and (not line or line[0] == "#"):
             if table.tokens:
                 yield table
-                table = Table()
+                table = TableDocument()
             if fact := _FACT.fullmatch(line):
                 table.facts[fact[2]] = fact[3]
             table.id = table.facts.get("document_id", f"{source}:{number}")
@@ -181,18 +181,18 @@ def _token_of_hipe(row: Mapping[str, str], sense: str, *, where: str) -> Token:
     )
 
 
-def read_aida(lines: Iterable[str], source: str) -> Iterator[Table]:
+def read_aida(lines: Iterable[str], source: str) -> Iterator[TableDocument]:
     """Read AIDA-CoNLL: ``-DOCSTART- (ID)``, and columns token, B or I, name, entity, URL, ….
 
     A name without a page has ``--NME--``; entities are titles of the English Wikipedia.
     """
-    table = Table()
+    table = TableDocument()
     for number, line in enumerate(lines, 1):
         cells = line.split("\t")
         if line.startswith(_AIDA):
             yield table
             name = line.removeprefix(_AIDA).strip().removeprefix("(").removesuffix(")")
-            table = Table(id=name or f"{source}:{number}")
+            table = TableDocument(id=name or f"{source}:{number}")
         elif not line:
             table.tokens[-1:] = [token._replace(ends_sentence=True) for token in table.tokens[-1:]]
         elif len(cells) == 1:

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from corpora.document import Rejected
 from corpora.ner.bad_records import BadRecordError
-from corpora.ner.found import Found, Origin, check_characters
-from corpora.ner.layout import Layout
+from corpora.ner.found import Origin, PartSentences, check_characters
+from corpora.ner.layout import FileLayout
 from corpora.ner.offsets import CHARACTERS, WrittenName
 from corpora.text.paragraphs import is_hard_wrapped
 
@@ -123,7 +123,7 @@ def names_in_text(text: str) -> frozenset[str]:
     )
 
 
-def read_markup(data: bytes, layout: Layout, origin: Origin) -> Found:
+def read_markup(data: bytes, layout: FileLayout, origin: Origin) -> PartSentences:
     """Read texts; each document is cut into sentences, or else the file."""
     from corpora.ner.texts import NamedText, cut_texts
 

@@ -36,7 +36,7 @@ class WrittenName(NamedTuple):
     """The number of its line, for messages; None: that of the text."""
 
 
-class NamedText(Protocol):
+class OffsetText(Protocol):
     """A text with names."""
 
     @property
@@ -116,7 +116,7 @@ def _mention(
     raise BadRecordError("bad_span", what, *([name.line] if name.line else []))
 
 
-def find_counting(texts: Sequence[NamedText]) -> Counting:
+def find_counting(texts: Sequence[OffsetText]) -> Counting:
     """Find what the offsets of a file count: characters, half-open, unless others fit better.
 
     Ends are inclusive only if more of the surfaces fit; or, without these, if at least half of the
@@ -142,7 +142,7 @@ def find_counting(texts: Sequence[NamedText]) -> Counting:
     return best
 
 
-def _count_odd(texts: Iterable[NamedText], counting: Counting, *, is_start: bool = False) -> int:
+def _count_odd(texts: Iterable[OffsetText], counting: Counting, *, is_start: bool = False) -> int:
     """Count the odd names; with ``is_start`` those that begin inside a word or are not there."""
     return sum(
         place is None

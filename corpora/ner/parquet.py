@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from corpora.errors import UsageError
 from corpora.ner.columns import Indices, Tags, begins_of
-from corpora.ner.found import Found, Origin
-from corpora.ner.layout import Layout
+from corpora.ner.found import Origin, PartSentences
+from corpora.ner.layout import FileLayout
 from corpora.system.parsing import parse_json
 
 TOKENS = ("tokens", "words")
@@ -22,7 +22,7 @@ INNER = ("inner_ner_tags", "nested_ner_tags", "ner_nested_tags", "inner_tags")
 ROWS = 4096
 
 
-def parquet_layout(path: Path, *, name: str) -> Layout:
+def parquet_layout(path: Path, *, name: str) -> FileLayout:
     """Find the columns; raises ``UsageError`` without columns of tokens and named tags."""
     import pyarrow.parquet as pq
 
@@ -42,7 +42,7 @@ def parquet_layout(path: Path, *, name: str) -> Layout:
                 f"{name}: {schema.names[column]} are numbers without names. Save it with datasets, "
                 "as ClassLabel, or with names."
             )
-    return Layout(format="parquet", token=tokens, tag=tags, inner=inner)
+    return FileLayout(format="parquet", token=tokens, tag=tags, inner=inner)
 
 
 def _first(schema: pa.Schema, names: Sequence[str]) -> int | None:
@@ -70,7 +70,7 @@ def class_names(schema: pa.Schema, column: int) -> tuple[str, ...]:
     return ()
 
 
-def read_parquet(path: Path, layout: Layout, origin: Origin) -> Iterator[Found]:
+def read_parquet(path: Path, layout: FileLayout, origin: Origin) -> Iterator[PartSentences]:
     """Read some thousand rows at once, with ``id``, ``document_id`` and ``token_starts``."""
     import pyarrow.parquet as pq
 
@@ -83,8 +83,8 @@ def read_parquet(path: Path, layout: Layout, origin: Origin) -> Iterator[Found]:
 
 
 def _found(
-    batch: pa.RecordBatch, schema: pa.Schema, layout: Layout, *, n_before: int, origin: Origin
-) -> Found:
+    batch: pa.RecordBatch, schema: pa.Schema, layout: FileLayout, *, n_before: int, origin: Origin
+) -> PartSentences:
     lengths, n_tags = (np.diff(begins_of(batch.column(i))) for i in (layout.token, layout.tag))
     is_bad = (lengths != n_tags) | (lengths == 0)
     what = "not one tag for each token. Fix the row."
@@ -96,7 +96,7 @@ def _found(
     batch = batch.take(pa.array(rows))
     names = batch.schema.names
     starts = batch.column("token_starts") if "token_starts" in names else None
-    return Found(
+    return PartSentences(
         tokens=batch.column(layout.token).flatten().cast(pa.string()),
         begins=begins_of(batch.column(layout.token)),
         tags=_tags(batch.column(layout.tag).flatten(), class_names(schema, layout.tag)),
@@ -116,7 +116,7 @@ def _tags(values: pa.Array, names: Sequence[str]) -> Tags:
 
 
 def _inner(
-    batch: pa.RecordBatch, schema: pa.Schema, layout: Layout, *, lengths: Indices
+    batch: pa.RecordBatch, schema: pa.Schema, layout: FileLayout, *, lengths: Indices
 ) -> Tags | None:
     """Return the second level of tags; ``_`` where a row has none."""
     if layout.inner is None:

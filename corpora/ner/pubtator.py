@@ -10,15 +10,15 @@ from collections.abc import Iterator, Sequence
 
 from corpora.document import Rejected
 from corpora.ner.bad_records import BadRecordError
-from corpora.ner.found import Found, Origin, check_characters, label_of
-from corpora.ner.layout import Layout
+from corpora.ner.found import Origin, PartSentences, check_characters, label_of
+from corpora.ner.layout import FileLayout
 from corpora.ner.offsets import WrittenName
 
 _PART = re.compile(r"([\w.:-]+)\|([ta])\|(.*)")
 _NAME = re.compile(r"[^\t]*\t(\d+)\t(\d+)\t([^\t]*)\t([^\t]*)(?:\t.*)?")
 
 
-def read_pubtator(data: bytes, layout: Layout, origin: Origin) -> Found:
+def read_pubtator(data: bytes, layout: FileLayout, origin: Origin) -> PartSentences:
     """Read articles; each is a document with its id as name, and is cut into sentences."""
     from corpora.ner.texts import NamedText, cut_texts
 

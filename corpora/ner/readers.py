@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 from corpora.document import Rejected
 from corpora.ner.columns import Flags, Indices, Tags
 from corpora.ner.formats import Format
-from corpora.ner.found import Found, Origin, any_of
-from corpora.ner.layout import BLANKS, OUTSIDE, SPACE, TAB, Layout
+from corpora.ner.found import Origin, PartSentences, any_of
+from corpora.ner.layout import BLANKS, OUTSIDE, SPACE, TAB, FileLayout
 from corpora.ner.schemes import LABEL, LETTERS, READABLE, continues, respelled
 from corpora.reports import counted
 
@@ -34,7 +34,7 @@ _SOURCE = re.compile(
 )  # GermEval: the source and the date of a sentence
 
 
-Reader = Callable[[bytes, Layout, Origin], Found]
+Reader = Callable[[bytes, FileLayout, Origin], PartSentences]
 """From the bytes of a file, or of a part of it, to its sentences."""
 
 
@@ -44,7 +44,7 @@ def reader_of(format: Format) -> Reader:
     return cast("Reader", getattr(import_module(module), name))
 
 
-def read_text(data: bytes, layout: Layout, origin: Origin) -> Found:
+def read_text(data: bytes, layout: FileLayout, origin: Origin) -> PartSentences:
     """Read UTF-8 of any format that needs no other file, except Parquet.
 
     The data hold whole sentences of a file, or the whole file.
@@ -69,7 +69,7 @@ class _Lines:
     name."""
 
 
-def read_columns(data: bytes, layout: Layout, origin: Origin) -> Found:
+def read_columns(data: bytes, layout: FileLayout, origin: Origin) -> PartSentences:
     """Read lines with a token each; an empty line ends a sentence."""
     first_line = origin.first_line
     counters: Counter[str] = Counter()
@@ -82,7 +82,7 @@ def read_columns(data: bytes, layout: Layout, origin: Origin) -> Found:
         is_token = _numpy(pc.starts_with(rows.texts, "#")) & is_kept
         counters["tokens.with # first"] += int(np.count_nonzero(is_token))
     firsts = rows.at[begins[:-1]]
-    found = Found(
+    found = PartSentences(
         tokens=rows.tokens.cast(pa.string()),
         begins=begins,
         tags=rows.tags,
@@ -99,7 +99,7 @@ def read_columns(data: bytes, layout: Layout, origin: Origin) -> Found:
     return found
 
 
-def _read_lines(data: bytes, layout: Layout, counters: Counter[str]) -> _Lines:
+def _read_lines(data: bytes, layout: FileLayout, counters: Counter[str]) -> _Lines:
     """Split data at line feeds, and flag the lines without a token."""
     if n := data.count(b"\r\n"):
         counters["line_ends.crlf"] += n
@@ -142,7 +142,7 @@ def _shown(line: str) -> str:
     return line.replace("\0", "\N{SYMBOL FOR NULL}")
 
 
-def _is_row(line: str, layout: Layout) -> bool:
+def _is_row(line: str, layout: FileLayout) -> bool:
     """Tell whether a line that looks like a comment is the row of a token."""
     cells = line.split(layout.separator or SPACE)
     if len(cells) != layout.n_columns:
@@ -151,7 +151,7 @@ def _is_row(line: str, layout: Layout) -> bool:
     return bool((LABEL if may_be_label else READABLE).fullmatch(cells[layout.tag]))
 
 
-def _is_mark(line: str, mark: str, layout: Layout) -> bool:
+def _is_mark(line: str, mark: str, layout: FileLayout) -> bool:
     if mark == HEADER:
         return layout.format == "hipe" and "\tNE-" in line
     if mark == TITLE:
@@ -162,7 +162,7 @@ def _is_mark(line: str, mark: str, layout: Layout) -> bool:
 class _Rows:
     """The lines that should hold a token, split into columns, and the first problem of each."""
 
-    def __init__(self, lines: _Lines, layout: Layout, counters: Counter[str]) -> None:
+    def __init__(self, lines: _Lines, layout: FileLayout, counters: Counter[str]) -> None:
         self.layout, separator, self._counters = layout, layout.separator or SPACE, counters
         self.at = np.flatnonzero(lines.is_token)  # (T,): indices of lines
         self.texts = lines.texts.take(pa.array(self.at))
@@ -262,7 +262,7 @@ def _documents(
     return tuple([None, *names][n] for n in np.searchsorted(np.array(named), firsts).tolist())
 
 
-def read_running_text(data: bytes, layout: Layout, origin: Origin) -> Found:
+def read_running_text(data: bytes, layout: FileLayout, origin: Origin) -> PartSentences:
     """Read newspaper pages from OCR: columns without sentence breaks.
 
     The tag is after the last blank; the token is everything before it, with its blanks. Each line
@@ -292,7 +292,7 @@ def read_running_text(data: bytes, layout: Layout, origin: Origin) -> Found:
     if layout.has_comments:  # tokens that programs lose if they skip lines with #
         counters["tokens.with # first"] += sum(token[0] == "#" for token, _, _ in rows)
     counters["tokens.with blanks"] += sum(" " in token for token, _, _ in rows)
-    return Found(
+    return PartSentences(
         tokens=pa.array([token for token, _, _ in rows], pa.string()),
         begins=np.array([*begins, len(rows)], np.int64),
         tags=Tags.of(pa.array([tag for _, tag, _ in rows], pa.string())),

@@ -17,9 +17,9 @@ from corpora.document import Rejected
 from corpora.errors import UsageError
 from corpora.ner.bad_records import BadRecordError
 from corpora.ner.found import (
-    Found,
     Gathered,
     Origin,
+    PartSentences,
     Row,
     check_characters,
     label_of,
@@ -27,7 +27,7 @@ from corpora.ner.found import (
     row_of,
 )
 from corpora.ner.json import MalformedJsonError, read_items
-from corpora.ner.layout import Layout
+from corpora.ner.layout import FileLayout
 from corpora.ner.offsets import WrittenName
 from corpora.ner.parquet import INNER, TAGS, TOKENS
 from corpora.ner.token_spans import is_name, names_at_tokens, read_token_spans
@@ -160,7 +160,7 @@ def _parse(raw: bytes) -> object:
         return BadRecordError("malformed_json", f"no JSON ({error})")
 
 
-def read_tokens(data: bytes, _: Layout, origin: Origin) -> Found:
+def read_tokens(data: bytes, _: FileLayout, origin: Origin) -> PartSentences:
     """Read objects with tokens, tags and inner tags, in keys named as in Parquet."""
     sentences = Gathered()
     rejected = []
@@ -184,17 +184,19 @@ def _sentence(record: object) -> list[Row]:
     return [row_of(list(row)) for row in zip(tokens, tags, inner or ["_"] * len(tags), strict=True)]
 
 
-def read_names_at_tokens(data: bytes, _: Layout, origin: Origin) -> Found:
+def read_names_at_tokens(data: bytes, _: FileLayout, origin: Origin) -> PartSentences:
     """Read objects with tokens, and names at their numbers."""
     return read_token_spans(records(data, where=origin.source), origin)
 
 
-def read_spans(data: bytes, layout: Layout, origin: Origin) -> Found:
+def read_spans(data: bytes, layout: FileLayout, origin: Origin) -> PartSentences:
     """Read texts with names; each is a document, cut into sentences."""
     return read_texts(records(data, where=origin.source), origin, lang=layout.lang)
 
 
-def read_texts(records: Iterable[tuple[int, object]], origin: Origin, *, lang: str | None) -> Found:
+def read_texts(
+    records: Iterable[tuple[int, object]], origin: Origin, *, lang: str | None
+) -> PartSentences:
     """Read numbered texts with names."""
     from corpora.ner.texts import NamedText, cut_texts
 

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 from corpora.datasets.schemas import SCHEMAS
 from corpora.document import Rejected
 from corpora.ner.columns import Flags, Indices, Tags
-from corpora.ner.found import Found, Origin, any_of
+from corpora.ner.found import Origin, PartSentences, any_of
 from corpora.ner.labels import LabelMap
-from corpora.ner.layout import Layout
+from corpora.ner.layout import FileLayout
 from corpora.ner.schemes import normalise
 
 ROWS_PER_BATCH = 4096
@@ -28,7 +28,7 @@ _ENDS = pa.array([*".!?…;。！？；．"])
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class SentenceRows:
     """The rows, and the outcome of each record."""
 
     n_records: int
@@ -50,7 +50,7 @@ class RowMaker:
     max_tokens: int = 0
     """The most tokens of a row; longer sentences are cut. 0: none is cut."""
 
-    def make(self, found: Found, layout: Layout, origin: Origin) -> Made:
+    def make(self, found: PartSentences, layout: FileLayout, origin: Origin) -> SentenceRows:
         """Build rows of the sentences found in a file, or in a part of it."""
         rejected = list(found.rejected)
         is_running = layout.format == "europeana"
@@ -74,10 +74,16 @@ class RowMaker:
             for start in range(0, len(shifts), ROWS_PER_BATCH)
         )
         n_records = len(found.tokens) if is_running else len(found)
-        return Made(n_records, batches, rejected, +counters)
+        return SentenceRows(n_records, batches, rejected, +counters)
 
     def _level(
-        self, tags: Tags, found: Found, layout: Layout, *, counters: Counter[str], what: str
+        self,
+        tags: Tags,
+        found: PartSentences,
+        layout: FileLayout,
+        *,
+        counters: Counter[str],
+        what: str,
     ) -> Tags:
         """Convert tags to IOB2, and map their labels; count entities as the source has them."""
         normal = normalise(tags, found.begins, layout.scheme)
@@ -97,8 +103,8 @@ class RowMaker:
 
 
 def _without_sentences(
-    found: Found, layout: Layout, origin: Origin
-) -> tuple[Found, list[Rejected]]:
+    found: PartSentences, layout: FileLayout, origin: Origin
+) -> tuple[PartSentences, list[Rejected]]:
     """Leave out the sentences with an illegal tag."""
     is_illegal = _illegal(found, layout)
     is_bad = any_of(is_illegal, found.begins)
@@ -109,7 +115,9 @@ def _without_sentences(
     return found.keep(~is_bad), rejected
 
 
-def _without_lines(found: Found, layout: Layout, origin: Origin) -> tuple[Found, list[Rejected]]:
+def _without_lines(
+    found: PartSentences, layout: FileLayout, origin: Origin
+) -> tuple[PartSentences, list[Rejected]]:
     """Leave out the lines with an illegal tag, and those that continue their entity."""
     rejected: list[Rejected] = []
     while (is_bad := _illegal(found, layout)).any():
@@ -120,14 +128,14 @@ def _without_lines(found: Found, layout: Layout, origin: Origin) -> tuple[Found,
     return found, rejected
 
 
-def _illegal(found: Found, layout: Layout) -> Flags:
+def _illegal(found: PartSentences, layout: FileLayout) -> Flags:
     flags = normalise(found.tags, found.begins, layout.scheme).is_illegal
     if found.inner is None:
         return flags
     return flags | normalise(found.inner, found.begins, layout.scheme).is_illegal
 
 
-def _reject(found: Found, token: int, origin: Origin, *, what: str) -> Rejected:
+def _reject(found: PartSentences, token: int, origin: Origin, *, what: str) -> Rejected:
     tag = found.tags.names[found.tags.codes[token]]
     inner = f", {found.inner.names[found.inner.codes[token]]}" if found.inner else ""
     text = found.tokens[token].as_py()
@@ -140,7 +148,9 @@ def _reject(found: Found, token: int, origin: Origin, *, what: str) -> Rejected:
     )
 
 
-def cut_long(found: Found, levels: Sequence[Tags], max_tokens: int) -> tuple[Indices, Indices]:
+def cut_long(
+    found: PartSentences, levels: Sequence[Tags], max_tokens: int
+) -> tuple[Indices, Indices]:
     """Cut long sentences: after a full stop if there is one, never inside an entity.
 
     Returns where rows begin, shape (R + 1,), and the number of tokens of the same sentence before
@@ -192,7 +202,7 @@ def _last(places: Indices, after: int, until: int) -> int:
 class _Columns(NamedTuple):
     """Sentences that are ready to become rows."""
 
-    found: Found
+    found: PartSentences
     outer: Tags
     inner: Tags | None
     source: str

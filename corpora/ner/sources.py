@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from corpora.ner.card import table
-from corpora.ner.layout import Layout
+from corpora.ner.layout import FileLayout
 from corpora.system.cells import one_line
 
 PREFIX = "source/"
@@ -20,7 +20,7 @@ HEAD = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class CountedFile:
     """A file, and its counts."""
 
     names: tuple[str, str, str, str]
@@ -41,15 +41,15 @@ class Source:
 
 
 def list_sources(
-    counters: Mapping[str, int], layouts: Mapping[str, Layout], splits: Mapping[str, str]
-) -> list[Source]:
+    counters: Mapping[str, int], layouts: Mapping[str, FileLayout], splits: Mapping[str, str]
+) -> list[CountedFile]:
     """Select the counts of each file from the counters of a run."""
     sources = []
     for name, layout in layouts.items():
         own = f"{PREFIX}{name}/"
         counts = {key.removeprefix(own): n for key, n in counters.items() if key.startswith(own)}
         names = (name, splits[name], layout.format, layout.scheme)
-        sources.append(Source(names=names, counts=counts))
+        sources.append(CountedFile(names=names, counts=counts))
     return sources
 
 
@@ -61,7 +61,7 @@ def with_counts_of_source(
     return {**counters, **{f"{PREFIX}{name}/{key}": count for key, count in of_file.items()}}
 
 
-def to_tsv(sources: Iterable[Source]) -> Iterator[str]:
+def to_tsv(sources: Iterable[CountedFile]) -> Iterator[str]:
     """Yield a line for each file, and one for each of its labels."""
     yield "\t".join((*HEAD, "label", "level")) + "\n"
     for source in sources:
@@ -74,7 +74,7 @@ def to_tsv(sources: Iterable[Source]) -> Iterator[str]:
                 yield "\t".join(map(one_line, cells)) + "\n"
 
 
-def with_sources(card: str, sources: Sequence[Source]) -> str:
+def with_sources(card: str, sources: Sequence[CountedFile]) -> str:
     """Add the table of files to a card."""
     files = table(HEAD, [source.row for source in sources], n_words=4)
     about = (

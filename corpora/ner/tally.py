@@ -43,7 +43,7 @@ class Labels:
 
 
 @dataclass(frozen=True, slots=True)
-class FormTable:
+class FormLabels:
     """Pairs of mention form and label, F of them, sorted by hash and label."""
 
     hashes: Hashes  # (F,), sorted
@@ -56,7 +56,7 @@ class FormTable:
     """(F,): the tokens, joined by spaces."""
 
     @classmethod
-    def merge(cls, tables: Sequence["FormTable"]) -> "FormTable":
+    def merge(cls, tables: Sequence["FormLabels"]) -> "FormLabels":
         """Merge tables; counts of the same form and label are added up."""
         hashes, labels, counts, heads, lengths = (
             np.concatenate([getattr(table, name) for table in tables]) for name in _ARRAYS
@@ -83,7 +83,7 @@ def changes(values: Hashes | Codes) -> Flags:
     return flags
 
 
-class Forms:
+class FormCounter:
     """A counter of mention forms."""
 
     def __init__(self) -> None:
@@ -91,27 +91,27 @@ class Forms:
         self._pending = [_forms(nothing, find_spans(nothing), Runs(np.zeros(0, np.uint64)))]
         self._n_pending = 0
 
-    def add(self, table: FormTable) -> None:
+    def add(self, table: FormLabels) -> None:
         """Count the spans of a batch, given as one row each."""
-        self._pending.append(FormTable.merge([table]))
+        self._pending.append(FormLabels.merge([table]))
         self._n_pending += len(self._pending[-1].hashes)
         if self._n_pending > _PENDING + len(self._pending[0].hashes) // 2:
             self.table()
 
-    def table(self) -> FormTable:
+    def table(self) -> FormLabels:
         """Return the table of all counted forms."""
-        self._pending, self._n_pending = [FormTable.merge(self._pending)], 0
+        self._pending, self._n_pending = [FormLabels.merge(self._pending)], 0
         return self._pending[0]
 
 
-def _forms(sentences: SentenceColumns, spans: Spans, tokens: Runs) -> FormTable:
+def _forms(sentences: SentenceColumns, spans: Spans, tokens: Runs) -> FormLabels:
     """Build a row for each span; labels are those of the batch."""
     starts, lengths = spans.starts, spans.ends - spans.starts
     borders = np.append(0, np.cumsum(lengths))
     within = np.arange(borders[-1]) - np.repeat(borders[:-1], lengths)
     words = sentences.tokens.take(pa.array(np.repeat(starts, lengths) + within))
     lists = pa.ListArray.from_arrays(pa.array(borders, pa.int32()), words)
-    return FormTable(
+    return FormLabels(
         hashes=tokens.hash(starts, spans.ends),
         labels=spans.labels,
         counts=np.ones(len(starts), np.int64),
@@ -133,7 +133,7 @@ class Tally:
         """The hashes of each sentence's tokens, in reading order, an array per batch."""
         self._labelled: list[Hashes] = []  # hashes of each sentence's tokens and tags
         self._lengths: list[Lengths] = []  # in tokens, at most 255
-        self.forms = Forms()
+        self.forms = FormCounter()
 
     def add(self, sentences: SentenceColumns) -> None:
         """Count a batch of sentences."""

@@ -18,13 +18,13 @@ from corpora.ner.alignment import count_untagged, levels, to_sentences
 from corpora.ner.bad_records import BadRecordError
 from corpora.ner.brat import StandoffError, parse_standoff, text_name
 from corpora.ner.columns import AT_ONCE, SentenceColumns, Tags
-from corpora.ner.found import Found, Origin
+from corpora.ner.found import Origin, PartSentences
 from corpora.ner.offsets import CHARACTERS, Counting, WrittenName, find_counting
 from corpora.segmentation.sentences import is_unseen, segmenter
 from corpora.text.paragraphs import find_blocks, sign_of_paragraphs
 
 
-def read_brat(lines: str, text: str, *, lang: str | None, origin: Origin) -> Found:
+def read_brat(lines: str, text: str, *, lang: str | None, origin: Origin) -> PartSentences:
     """Read a text with the names of its standoff, ``lines``.
 
     A line that cannot be read rejects the file, as its names may be anywhere.
@@ -63,13 +63,13 @@ def cut_texts(
     rejected: Sequence[Rejected],
     counters: Counter[str],
     counting: Counting | None = None,
-) -> Found:
+) -> PartSentences:
     """Cut texts into sentences, with ids ``FILE:LINE#SENTENCE``; each text is a document.
 
     ``what`` names the texts in messages. If ``counting`` is None, names show what offsets count.
     """
     rejected = list(rejected)
-    made: list[Found] = []
+    made: list[PartSentences] = []
     sentences: list[Sentence] = []
     ids: list[str] = []
     documents: list[str] = []
@@ -100,7 +100,7 @@ def cut_texts(
     counters["documents"] = len({*documents})
     lengths = np.concatenate([np.diff(found.begins) for found in made])
     inner = [found.inner.strings() if found.inner else _blank(len(found.tokens)) for found in made]
-    return Found(
+    return PartSentences(
         tokens=pa.concat_arrays([found.tokens for found in made]),
         begins=np.append(0, np.cumsum(lengths)),
         tags=Tags.of(pa.concat_arrays([found.tags.strings() for found in made])),
@@ -125,7 +125,7 @@ def cut_text(
     lang: str | None,
     source: str,
     counters: Counter[str],
-) -> Found:
+) -> PartSentences:
     """Cut a text into sentences, and count the names that are left out in ``counters``.
 
     Blanks around a name are not in it.
@@ -190,14 +190,14 @@ def _sentences(text: str, names: Sequence[Mention], lang: str | None) -> Iterato
 
 def _found(
     sentences: Sequence[Sentence], counters: Counter[str], rejected: Sequence[Rejected] = ()
-) -> Found:
+) -> PartSentences:
     """Concatenate sentences, whose places are their numbers."""
     columns = SentenceColumns.of_sentences(sentences)
     inner = list[str]()
     for tags in (sentence.inner_tags or () for sentence in sentences):
         inner += tags if {*tags} - {"O"} else ["_"] * len(tags)
     starts = [sentence.token_starts for sentence in sentences]
-    return Found(
+    return PartSentences(
         tokens=columns.tokens,
         begins=columns.begins,
         tags=columns.tags,

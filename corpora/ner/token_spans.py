@@ -14,9 +14,9 @@ from corpora.document import Mention, Rejected, TokenSpan, without_crossing
 from corpora.ner.alignment import levels
 from corpora.ner.bad_records import BadRecordError
 from corpora.ner.found import (
-    Found,
     Gathered,
     Origin,
+    PartSentences,
     Row,
     check_characters,
     label_of,
@@ -73,7 +73,7 @@ def _is_tokens(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(token, str) for token in value)
 
 
-def read_token_spans(records: Iterable[tuple[int, object]], origin: Origin) -> Found:
+def read_token_spans(records: Iterable[tuple[int, object]], origin: Origin) -> PartSentences:
     """Read numbered records; names that cross, and those inside two others, are counted."""
     sentences = Gathered()
     documents: list[str | None] = []

@@ -13,8 +13,8 @@ from corpora.document import Rejected
 from corpora.errors import UsageError
 from corpora.ner.bad_records import BadRecordError
 from corpora.ner.exchange import cas_of_xmi, docs_of, names_of
-from corpora.ner.found import Found, Origin, check_characters, label_of
-from corpora.ner.layout import Layout
+from corpora.ner.found import Origin, PartSentences, check_characters, label_of
+from corpora.ner.layout import FileLayout
 from corpora.ner.offsets import CHARACTERS, WrittenName
 from corpora.ner.texts import NamedText, cut_texts
 from corpora.tei.xml import Element, encoded, parse_xml
@@ -30,11 +30,11 @@ _NOT_NAMES = frozenset({
 })  # fmt: skip
 """Types that GATE's own resources make, which are no names."""
 
-Read = Callable[[bytes, Layout, Counter[str]], Iterable[NamedText]]
+Read = Callable[[bytes, FileLayout, Counter[str]], Iterable[NamedText]]
 """From the bytes of a file to its texts; numbered from 1, as records of it."""
 
 
-def _found(read: Read, data: bytes, layout: Layout, *, origin: Origin) -> Found:
+def _found(read: Read, data: bytes, layout: FileLayout, *, origin: Origin) -> PartSentences:
     counters: Counter[str] = Counter()
     texts: list[NamedText] = []
     rejected: list[Rejected] = []
@@ -61,12 +61,12 @@ def _found(read: Read, data: bytes, layout: Layout, *, origin: Origin) -> Found:
     )
 
 
-def read_xmi(data: bytes, layout: Layout, origin: Origin) -> Found:
+def read_xmi(data: bytes, layout: FileLayout, origin: Origin) -> PartSentences:
     """Read the text of a CAS, and the names of the type that ``layout.key`` names, if any."""
     return _found(_texts_of_xmi, data, layout, origin=origin)
 
 
-def _texts_of_xmi(data: bytes, layout: Layout, _: Counter[str]) -> Iterator[NamedText]:
+def _texts_of_xmi(data: bytes, layout: FileLayout, _: Counter[str]) -> Iterator[NamedText]:
     cas = cas_of_xmi(data.decode())
     text = cas.sofa_string or ""
     kinds = {kind.name for kind in cas.typesystem.get_types() if kind.supertype is not None}
@@ -96,12 +96,12 @@ def _is_named(kind: str, key: str) -> bool:
     return key in {kind, kind.rpartition(".")[2]} if key else bool(_OF_NAMES.fullmatch(kind))
 
 
-def read_gate(data: bytes, layout: Layout, origin: Origin) -> Found:
+def read_gate(data: bytes, layout: FileLayout, origin: Origin) -> PartSentences:
     """Read a document of GATE: nodes in its text, and sets of annotations between them."""
     return _found(_texts_of_gate, data, layout, origin=origin)
 
 
-def _texts_of_gate(data: bytes, layout: Layout, counters: Counter[str]) -> Iterator[NamedText]:
+def _texts_of_gate(data: bytes, layout: FileLayout, counters: Counter[str]) -> Iterator[NamedText]:
     name = "the file"
     root = parse_xml(encoded(data.decode(), name=name), name=name)
     content = next(element for element in root.elements() if element.name == "textwithnodes")
@@ -149,12 +149,12 @@ def _annotations(root: Element, key: str) -> list[Element]:
     return next(iter(full.values()), [])
 
 
-def read_bioc(data: bytes, layout: Layout, origin: Origin) -> Found:
+def read_bioc(data: bytes, layout: FileLayout, origin: Origin) -> PartSentences:
     """Read the passages of BioC, in XML or JSON; each is a text of its document."""
     return _found(_texts_of_bioc, data, layout, origin=origin)
 
 
-def _texts_of_bioc(data: bytes, _: Layout, counters: Counter[str]) -> Iterator[NamedText]:
+def _texts_of_bioc(data: bytes, _: FileLayout, counters: Counter[str]) -> Iterator[NamedText]:
     from bioc import biocjson, biocxml
 
     load = biocjson.loads if data.lstrip()[:1] == b"{" else biocxml.loads
@@ -184,12 +184,12 @@ def _names_of(passage: "BioCPassage", counters: Counter[str]) -> list[WrittenNam
     return names
 
 
-def read_docbin(data: bytes, layout: Layout, origin: Origin) -> Found:
+def read_docbin(data: bytes, layout: FileLayout, origin: Origin) -> PartSentences:
     """Read the documents of a ``DocBin``, with the names that spaCy would train on."""
     return _found(_texts_of_docbin, data, layout, origin=origin)
 
 
-def _texts_of_docbin(data: bytes, layout: Layout, _: Counter[str]) -> Iterator[NamedText]:
+def _texts_of_docbin(data: bytes, layout: FileLayout, _: Counter[str]) -> Iterator[NamedText]:
     for number, doc in enumerate(docs_of(data), 1):
         spans = doc.spans.get(layout.key, ()) if layout.key else names_of(doc)
         names = [

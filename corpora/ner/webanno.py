@@ -15,8 +15,8 @@ from corpora.document import Mention, Rejected
 from corpora.errors import UsageError
 from corpora.ner.bad_records import BadRecordError
 from corpora.ner.exchange import unescape
-from corpora.ner.found import Found, Gathered, Origin, Row, check_characters, label_of
-from corpora.ner.layout import TAB, Layout
+from corpora.ner.found import Gathered, Origin, PartSentences, Row, check_characters, label_of
+from corpora.ner.layout import TAB, FileLayout
 from corpora.ner.token_spans import tagged
 
 _LAYER = re.compile(r"#T_(SP|CH|RL)=([^|]*)\|?(.*)")
@@ -35,7 +35,7 @@ class _Feature(NamedTuple):
     column: int
 
 
-def webanno_layout(text: str, *, name: str, tag_column: str | None) -> Layout:
+def webanno_layout(text: str, *, name: str, tag_column: str | None) -> FileLayout:
     """Find the column of names; raises ``UsageError`` with the layers if it is unclear."""
     features, n_columns = _features(text)
     if tag_column is not None:
@@ -55,7 +55,7 @@ def webanno_layout(text: str, *, name: str, tag_column: str | None) -> Layout:
             f"{name}: which layer of WebAnno has the names? Name a column with --tag-column "
             f"({there})."
         )
-    return Layout(
+    return FileLayout(
         format="webanno", separator=TAB, token=2, tag=found[0].column, n_columns=n_columns
     )
 
@@ -82,7 +82,7 @@ class _Sentence:
     error: tuple[int, BadRecordError] | None = None
 
 
-def read_webanno(data: bytes, layout: Layout, origin: Origin) -> Found:
+def read_webanno(data: bytes, layout: FileLayout, origin: Origin) -> PartSentences:
     """Read the sentences; a name over several sentences is one in each, and counted."""
     sentences = Gathered()
     rejected: list[Rejected] = []
@@ -106,7 +106,7 @@ def read_webanno(data: bytes, layout: Layout, origin: Origin) -> Found:
     return found
 
 
-def _sentences(text: str, layout: Layout) -> Iterator[_Sentence]:
+def _sentences(text: str, layout: FileLayout) -> Iterator[_Sentence]:
     own: _Sentence | None = None
     before = ""
     for line, shown in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
@@ -129,7 +129,7 @@ def _sentences(text: str, layout: Layout) -> Iterator[_Sentence]:
         yield own
 
 
-def _add(sentence: _Sentence, match: re.Match[str], layout: Layout, *, line: int) -> None:
+def _add(sentence: _Sentence, match: re.Match[str], layout: FileLayout, *, line: int) -> None:
     """Add a row: a token, or a part of one, and the names at it."""
     start, end, token = int(match[3]), int(match[4]), unescape(match[5])
     if "." not in match[0].partition("\t")[0]:

@@ -62,7 +62,7 @@ _UNBROKEN = frozenset({"cell", "code", "head", "item"})
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class Hyperlink:
     """A hyperlink over the half-open span ``start`` to ``end`` of a block or text."""
 
     start: int
@@ -70,7 +70,7 @@ class Link:
     target: str
     """The address as written in the page; in an ``Article``, the absolute URL."""
 
-    def moved(self, by: int) -> "Link":
+    def moved(self, by: int) -> "Hyperlink":
         """Return the link with its offsets shifted by ``by``."""
         return replace(self, start=self.start + by, end=self.end + by)
 
@@ -81,7 +81,7 @@ class Block:
 
     text: str
     kind: str
-    links: tuple[Link, ...] = ()
+    links: tuple[Hyperlink, ...] = ()
 
     @property
     def key(self) -> str:
@@ -138,7 +138,7 @@ class _Writer:
     n_breaks: int = 0
     """The number of line breaks since the last character; two end a paragraph."""
     open: list[tuple[int, str]] = field(default_factory=list)
-    links: list[Link] = field(default_factory=list)
+    links: list[Hyperlink] = field(default_factory=list)
     boxes: list[Box] = field(default_factory=list)
 
     def add(self, text: str | None) -> None:
@@ -174,7 +174,7 @@ class _Writer:
             return
         start, target = self.open.pop()
         if start < self.length:
-            self.links.append(Link(start, self.length, target))
+            self.links.append(Hyperlink(start, self.length, target))
 
     def close(self) -> None:
         """End the block; open links end with it, and begin again in the next block.
@@ -193,7 +193,7 @@ class _Writer:
         self.open = [(0, target) for target in going_on]
 
 
-def _trimmed(link: Link, text: str) -> Link | None:
+def _trimmed(link: Hyperlink, text: str) -> Hyperlink | None:
     """Return a link without the space at its start; None if nothing is left."""
     start = link.start + (text[link.start] == " ")
     return replace(link, start=start) if start < link.end else None

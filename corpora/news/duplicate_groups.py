@@ -44,7 +44,7 @@ _OTHER, _BAND, _PARAGRAPH, _LONGEST, _REVISIT = range(5)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ArticleShard:
     """The articles, or the revisits, that are in one shard."""
 
     number: int
@@ -71,17 +71,17 @@ class Source:
         return read_batches(path, schema, columns=("text",))
 
 
-def sources_of(n_units: int, previous: Iterable[str]) -> Iterator[Source]:
+def sources_of(n_units: int, previous: Iterable[str]) -> Iterator[ArticleShard]:
     """List the shards of a run, and those of earlier datasets, given by their paths."""
     paths = list(previous)
     for index in range(n_units):
-        yield Source(index, "articles", index)
-        yield Source(n_units + len(paths) + index, "revisits", index)
+        yield ArticleShard(index, "articles", index)
+        yield ArticleShard(n_units + len(paths) + index, "revisits", index)
     for index, path in enumerate(paths):
-        yield Source(n_units + index, "previous", index, path)
+        yield ArticleShard(n_units + index, "previous", index, path)
 
 
-def entries_of(source: Source, work: WorkDirectory, *, threshold: float) -> Entries:
+def entries_of(source: ArticleShard, work: WorkDirectory, *, threshold: float) -> Entries:
     """Return the entries of a shard."""
     parts, n_before = [np.empty(0, _ENTRY)], 0
     for batch in source.signatures(work):
@@ -101,7 +101,7 @@ def _key_of_revisit(row: Row) -> int:
     return hash_of("digest", digest) if digest else hash_of("url", url)
 
 
-def _article_entries(source: Source, rows: Mapping[int, Row], *, threshold: float) -> Entries:
+def _article_entries(source: ArticleShard, rows: Mapping[int, Row], *, threshold: float) -> Entries:
     signed = {number: row for number, row in rows.items() if row["exact"]}
     keys: list[tuple[int, int, int]] = []
     for number, row in signed.items():
@@ -125,7 +125,7 @@ def _article_entries(source: Source, rows: Mapping[int, Row], *, threshold: floa
     return np.concatenate([_entries(source, keys), banded])
 
 
-def _entries(source: Source, keys: list[tuple[int, int, int]]) -> Entries:
+def _entries(source: ArticleShard, keys: list[tuple[int, int, int]]) -> Entries:
     """Make entries of (row, key, kind)."""
     entries = np.zeros(len(keys), _ENTRY)
     entries["ref"] = [_ref(source, number) for number, _, _ in keys]
@@ -134,7 +134,7 @@ def _entries(source: Source, keys: list[tuple[int, int, int]]) -> Entries:
     return entries
 
 
-def _ref(source: Source, row: int) -> int:
+def _ref(source: ArticleShard, row: int) -> int:
     return source.number << 32 | row
 
 
@@ -223,7 +223,7 @@ def join(unsettled: Iterable[Sequence[int]]) -> dict[int, int]:
 
 
 def read_members(
-    source: Source, groups: Mapping[int, int], work: WorkDirectory
+    source: ArticleShard, groups: Mapping[int, int], work: WorkDirectory
 ) -> Iterator[tuple[int, Row]]:
     """Read the rows of a shard that are in groups; yield the group and the row for ``decide``.
 

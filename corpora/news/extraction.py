@@ -22,7 +22,7 @@ from corpora.news.blocks import (
     EXTRACTED,
     PAGE,
     Block,
-    Link,
+    Hyperlink,
     key_of,
     link_ratio,
     read_blocks,
@@ -105,13 +105,13 @@ class ExtractionError(CountedError):
 
 
 @dataclass(frozen=True, slots=True)
-class Article:
+class ExtractedArticle:
     """The article of a page: text, blocks, links and metadata."""
 
     text: str
     blocks: tuple[tuple[int, int, str], ...]
     """The start, end and kind of each paragraph, heading …, in order."""
-    links: tuple[Link, ...]
+    links: tuple[Hyperlink, ...]
     """The links in reading order, with absolute targets."""
     metadata: PageMetadata
     linked: float = 0.0
@@ -119,7 +119,7 @@ class Article:
     counters: Mapping[str, int] = field(default_factory=dict)
 
 
-def extract(html: str, *, url: str | None, extractor: str) -> Article:
+def extract(html: str, *, url: str | None, extractor: str) -> ExtractedArticle:
     """Extract the article of a page; ``url`` is where the page was found.
 
     The text is empty where the page has no body. Raises ``ExtractionError`` for a page of which a
@@ -128,7 +128,7 @@ def extract(html: str, *, url: str | None, extractor: str) -> Article:
     html = _CONTROL.sub(" ", html)
     tree = parse(html)
     if tree is None:
-        return Article("", (), (), PageMetadata(url=url))
+        return ExtractedArticle("", (), (), PageMetadata(url=url))
     counters: Counter[str] = Counter()
     metadata = read_metadata(tree, url)
     base = next(iter(tree.xpath("//base/@href")), None)
@@ -285,10 +285,10 @@ def _lead(page: list[Block], descriptions: Iterable[str]) -> list[Block]:
 
 def _joined(
     blocks: list[Block], metadata: PageMetadata, *, base: str | None, counters: Counter[str]
-) -> Article:
+) -> ExtractedArticle:
     """Put the blocks into one text, a line each, and resolve the links."""
     places: list[tuple[int, int, str]] = []
-    links: list[Link] = []
+    links: list[Hyperlink] = []
     start = 0
     for block in blocks:
         places.append((start, start + len(block.text), block.kind))
@@ -297,7 +297,7 @@ def _joined(
             if target is None:
                 counters["links.not_of_the_web"] += 1
             else:
-                links.append(Link(start + link.start, start + link.end, target))
+                links.append(Hyperlink(start + link.start, start + link.end, target))
         start += len(block.text) + len(BLOCK_END)
     text = BLOCK_END.join(block.text for block in blocks)
-    return Article(text, tuple(places), tuple(links), metadata, counters=dict(counters))
+    return ExtractedArticle(text, tuple(places), tuple(links), metadata, counters=dict(counters))

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from corpora.errors import UsageError
 from corpora.news.blocks import is_letter
-from corpora.news.extraction import Article
+from corpora.news.extraction import ExtractedArticle
 from corpora.news.page_metadata import host_of
 from corpora.news.rights import Rights
 from corpora.segmentation.language_tags import primary_language
@@ -72,7 +72,7 @@ def identify(text: str, declared: str | None) -> str | None:
 
 
 def why_not(
-    article: Article, *, lang: str | None, rights: Rights, thresholds: Thresholds
+    article: ExtractedArticle, *, lang: str | None, rights: Rights, thresholds: Thresholds
 ) -> str | None:
     """Return the reason why an article is left out; None if it is kept.
 
@@ -97,7 +97,7 @@ def why_not(
     return None
 
 
-def is_list(article: Article) -> bool:
+def is_list(article: ExtractedArticle) -> bool:
     """Tell whether a page is a list of other pages.
 
     A page with more than ``MAX_LINKS`` of its characters in links is a list. For other pages their

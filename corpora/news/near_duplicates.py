@@ -65,7 +65,7 @@ EXACT, NEAR, CONTAINED, REVISIT = "exact", "near", "contained", "revisit"
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ComparedArticle:
     """The data of an article that are compared with those of others."""
 
     order: tuple[bool, str, str, str, str]
@@ -102,7 +102,7 @@ class Duplicate:
 
 
 def find_duplicates(
-    items: Sequence[Item], text_of: Callable[[int], str], *, threshold: float
+    items: Sequence[ComparedArticle], text_of: Callable[[int], str], *, threshold: float
 ) -> list[Duplicate]:
     """Find the duplicates; ``text_of`` returns the text of an item by its index.
 
@@ -136,7 +136,7 @@ def find_duplicates(
 
 
 def _near(
-    items: Sequence[Item],
+    items: Sequence[ComparedArticle],
     order: Sequence[int],
     shingles: Callable[[int], set[str]],
     *,
@@ -181,7 +181,7 @@ def _near(
 
 
 def _contained(
-    items: Sequence[Item], order: Sequence[int], shingles: Callable[[int], set[str]]
+    items: Sequence[ComparedArticle], order: Sequence[int], shingles: Callable[[int], set[str]]
 ) -> list[Duplicate]:
     """Find articles that stand in longer ones, which must hold their longest paragraph."""
     hashes = [np.frombuffer(items[index].paragraphs, "<u8") for index in order]
@@ -249,7 +249,7 @@ def signature_row(row: Row, text: str) -> Row:
 
 
 def _paragraph_hashes(url: str | None, text: str) -> bytes:
-    """Return the bytes of ``Item.paragraphs``; empty where the site is not known."""
+    """Return the bytes of ``ComparedArticle.paragraphs``; empty where the site is not known."""
     site = (host_of(url) or "").removeprefix("www.")
     keys = sorted(filter(_is_long, map(key_of, text.split("\n"))), key=lambda k: (-len(k), k))
     return b"".join(hash_of(site, key).to_bytes(8, "little") for key in keys) if site else b""
@@ -294,7 +294,7 @@ def decide(rows: Sequence[Row], *, threshold: float) -> list[Row]:
     """
     articles = [row for row in rows if "exact" in row]
     items = [
-        Item(
+        ComparedArticle(
             (row["unit"] >= 0, row["moment"], row["url"], row["exact"].hex(), row["id"]),
             row["exact"],
             row["signature"],

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class FetchedPage:
     """A page as it was fetched."""
 
     id: str
@@ -84,7 +84,7 @@ class NoPage:
     detail: str = ""
 
 
-Found = Page | Revisit | NoPage | Rejected
+Found = FetchedPage | Revisit | NoPage | Rejected
 
 
 def read_pages(
@@ -143,7 +143,7 @@ def _response(record: ArchiveRecord, source: str, *, max_bytes: int) -> Found:
     if not answer.is_page:
         type = (answer.header("content-type") or "none").partition(";")[0].strip().lower()
         return NoPage("content_type", type[:60])
-    page = Page(
+    page = FetchedPage(
         f"{source}#{record.place}",
         source,
         f"byte {record.place}",
@@ -170,14 +170,16 @@ def _response(record: ArchiveRecord, source: str, *, max_bytes: int) -> Found:
 
 def read_saved(
     path: Path, *, source: str, max_bytes: int, row: Mapping[str, str]
-) -> Page | Rejected:
+) -> FetchedPage | Rejected:
     """Read a saved page; ``row`` is its row of the table of URLs, without the name of the file."""
     return read_record(
         partial(_saved, path, source=source, max_bytes=max_bytes, row=row), source=source
     )
 
 
-def _saved(path: Path, *, source: str, max_bytes: int, row: Mapping[str, str]) -> Page | Rejected:
+def _saved(
+    path: Path, *, source: str, max_bytes: int, row: Mapping[str, str]
+) -> FetchedPage | Rejected:
     try:
         body = b"".join(read_chunks(path, name=source, max_bytes=max_bytes))
     except TextError as error:
@@ -185,6 +187,6 @@ def _saved(path: Path, *, source: str, max_bytes: int, row: Mapping[str, str]) -
             source=source, position=error.position, reason=error.reason, message=str(error)
         )
     more = {name: value for name, value in row.items() if name not in ("url", "date") and value}
-    return Page(
+    return FetchedPage(
         source, source, "", body, row.get("url") or None, row.get("date") or None, metadata=more
     )

@@ -12,8 +12,8 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.document import Rejected
 from corpora.errors import UsageError
 from corpora.news.decoding import decode
-from corpora.news.extraction import Article, ExtractionError, extract
-from corpora.news.pages import Page, Revisit
+from corpora.news.extraction import ExtractedArticle, ExtractionError, extract
+from corpora.news.pages import FetchedPage, Revisit
 from corpora.news.rows import PageArticle
 from corpora.system.sandbox import Bounds, Task, TaskError, call
 from corpora.text.opening import TextError
@@ -41,12 +41,14 @@ def check_installed(extractor: str) -> str:
 
 
 @cache
-def task_of(extractor: str) -> Task[Article]:
+def task_of(extractor: str) -> Task[ExtractedArticle]:
     """Make the task that runs ``extract`` in another process; one for each extractor."""
     return Task(extract, {"html": _FIRST, "url": None, "extractor": extractor})
 
 
-def extract_bounded(html: str, *, url: str | None, extractor: str, bounds: Bounds) -> Article:
+def extract_bounded(
+    html: str, *, url: str | None, extractor: str, bounds: Bounds
+) -> ExtractedArticle:
     """Run ``extract`` in another process, within bounds; raise ``ExtractionError``."""
     arguments = {"html": html, "url": url, "extractor": extractor}
     try:
@@ -64,11 +66,11 @@ class PageReader:
     bounds: Bounds
     counters: Counter[str] = field(default_factory=Counter)
 
-    def read(self, page: Page) -> PageArticle | Rejected:
+    def read(self, page: FetchedPage) -> PageArticle | Rejected:
         """Decode a page, and extract its article."""
         return page.guard(partial(self._read, page))
 
-    def _read(self, page: Page) -> PageArticle | Rejected:
+    def _read(self, page: FetchedPage) -> PageArticle | Rejected:
         try:
             decoded = decode(page.body, content_type=page.header("content-type"), name=page.source)
         except TextError as error:

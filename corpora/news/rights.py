@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from corpora.news.page_metadata import PageMetadata
-from corpora.news.pages import Page
+from corpora.news.pages import FetchedPage
 
 _CC = re.compile(
     r"creativecommons\.org/(?:licenses/(by(?:-(?:nc|nd|sa|nc-sa|nc-nd))?)/(\d\.\d)"
@@ -41,7 +41,7 @@ class Rights:
         return self.mining == "reserved"
 
 
-def decide(page: Page, metadata: PageMetadata) -> Rights:
+def decide(page: FetchedPage, metadata: PageMetadata) -> Rights:
     """Decide from what a page, its server and the crawl say whether the page may be mined."""
     pairs = [(f"meta {name}", content) for name, content in metadata.reservations]
     headers = ((name, page.header(name)) for name in ("tdm-reservation", "x-robots-tag"))

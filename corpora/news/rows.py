@@ -10,10 +10,10 @@ from corpora.datasets.columns import DocumentColumns, with_columns
 from corpora.datasets.rows import Row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.news.boilerplate import hash_of, paragraph_hash
-from corpora.news.extraction import BLOCK_END, Article
+from corpora.news.extraction import BLOCK_END, ExtractedArticle
 from corpora.news.filters import Thresholds, identify, why_not
 from corpora.news.page_metadata import PageMetadata, host_of
-from corpora.news.pages import Page
+from corpora.news.pages import FetchedPage
 from corpora.news.rights import Rights, decide
 from corpora.segmentation.scripts import n_letters
 from corpora.segmentation.sentences import segmenter
@@ -27,13 +27,13 @@ _NO_SITE = "news"
 class PageArticle:
     """An article, the page that it was found in, and the encoding of this page."""
 
-    page: Page
-    article: Article
+    page: FetchedPage
+    article: ExtractedArticle
     encoding: str
 
 
 @dataclass(slots=True)
-class ArticleReader:
+class ArticleCollector:
     """A collector of the articles of a unit, as rows, and of the hashes of their paragraphs."""
 
     thresholds: Thresholds
@@ -90,7 +90,7 @@ class ArticleReader:
 
 
 def _metadata(
-    page: Page, metadata: PageMetadata, rights: Rights, *, encoding: str
+    page: FetchedPage, metadata: PageMetadata, rights: Rights, *, encoding: str
 ) -> dict[str, str]:
     values = {
         "authors": "; ".join(metadata.authors),

@@ -14,10 +14,10 @@ import numpy as np
 from corpora.document import Document, Mention
 from corpora.errors import UsageError
 from corpora.evidence.evidence import Evidence, learn
-from corpora.evidence.places import Floats, Places
+from corpora.evidence.places import Floats, TruthPlaces
 from corpora.registers.entry import kind_of_label
 from corpora.registers.occurrences import WORD
-from corpora.registers.places import Features, Place, View
+from corpora.registers.places import Features, FoldedView, KnownOccurrence
 from corpora.registers.register import Register
 from corpora.registers.tagged_names import N_FOLDS, TaggedNames, fold_of
 from corpora.tei.edition import Edition
@@ -41,7 +41,7 @@ class Learned:
     meanings: Evidence | None
     """None: too few names have ids."""
 
-    def probabilities(self, places: Sequence[Place]) -> list[float]:
+    def probabilities(self, places: Sequence[KnownOccurrence]) -> list[float]:
         """Return the probability that each place is a name."""
         if not places:
             return []
@@ -49,7 +49,7 @@ class Learned:
         chances: list[float] = self.names.probabilities(table).tolist()
         return chances
 
-    def meaning(self, place: Place) -> tuple[str, float] | None:
+    def meaning(self, place: KnownOccurrence) -> tuple[str, float] | None:
         """Return the most probable entity of a name, with its probability."""
         if self.meanings is None or not place.of_meanings:
             return None
@@ -67,7 +67,7 @@ def learn_places(names: TaggedNames, *, min_precision: float) -> Learned | None:
         documents = [document for document in names.tagged if fold_of(document) == held]
         if not documents:
             continue
-        view = View(names, held)
+        view = FoldedView(names, held)
         for document in documents:
             tagged, places = names.names_of(document), view.places(document)
             kinds = names.tagged_kinds(document, [place.occurrence for place in places])
@@ -108,9 +108,11 @@ class _Samples:
         self.truth.append(is_true)
         self._sources.append(source)
 
-    def table(self) -> Places:
+    def table(self) -> TruthPlaces:
         names = list(self._features[0])
-        return Places.of(_table(self._features), np.array(self.truth), self._sources, names=names)
+        return TruthPlaces.of(
+            _table(self._features), np.array(self.truth), self._sources, names=names
+        )
 
 
 def _table(rows: Sequence[Mapping[str, float]]) -> Floats:
@@ -136,10 +138,10 @@ Refer = Callable[[Mention, str], Mention]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class DecidedPlace:
     """A place of a form, and what was decided on it."""
 
-    place: Place
+    place: KnownOccurrence
     label: str
     is_name: bool
     entity: str | None
@@ -186,7 +188,7 @@ class Dictionary:
             )
         self._refer, self._min_precision = refer, min_precision
         self.learned = learn_places(self._names, min_precision=min_precision or MIN_PRECISION)
-        self._view = View(self._names)
+        self._view = FoldedView(self._names)
         self.held_back: Counter[str] = Counter()
         """The places that were held back, and the names without an id, by reason."""
         self._added: Counter[tuple[str, str]] = Counter()
@@ -197,7 +199,7 @@ class Dictionary:
         """The least probability of a tagger's name that the dictionary does not know."""
         return self._min_precision if self.learned and self._min_precision else 0.0
 
-    def judge(self, document: Document) -> list[Judged]:
+    def judge(self, document: Document) -> list[DecidedPlace]:
         """Judge the places of known forms outside the document's mentions."""
         occupied = [(mention.start, mention.end) for mention in document.mentions]
         places = self._view.places(document, occupied)
@@ -206,7 +208,7 @@ class Dictionary:
         chances = self._passed_over(document, places, self.learned.probabilities(places))
         return [self._by_chance(*each) for each in zip(places, chances, strict=True)]
 
-    def mention(self, judged: Judged) -> Mention:
+    def mention(self, judged: DecidedPlace) -> Mention:
         """Make the mention of a name."""
         score, entity = judged.probability, judged.entity
         mention = Mention(*judged.span, None, judged.label, "lexicon", score)
@@ -219,7 +221,7 @@ class Dictionary:
         mentions = tuple(self.mention(one) for one in judged if one.is_name)
         return replace(document, mentions=mentions)
 
-    def count(self, document: Document, judged: Sequence[Judged]) -> None:
+    def count(self, document: Document, judged: Sequence[DecidedPlace]) -> None:
         """Count the names that are added and the places that are held back, for the report."""
         for one in judged:
             if not one.is_name:
@@ -248,7 +250,7 @@ class Dictionary:
         for (form, label), n in self._added.most_common(N_EXAMPLES):
             yield f"{n:,} × {' '.join(form.split())} ({label}): {self._examples[form, label]}"
 
-    def _by_chance(self, place: Place, chance: float) -> Judged:
+    def _by_chance(self, place: KnownOccurrence, chance: float) -> DecidedPlace:
         """Decide by what was learned."""
         assert self.learned is not None  # noqa: S101 - or nobody asks
         label = self.labels.get(place.facts.kind, "")
@@ -265,9 +267,9 @@ class Dictionary:
         if entity and meaning:
             chance *= meaning[1]
         why = reason or ("" if entity else self._why_no_entity(place))
-        return Judged(place, label, not reason and bool(label), entity, why, chance)
+        return DecidedPlace(place, label, not reason and bool(label), entity, why, chance)
 
-    def _by_rule(self, place: Place) -> Judged:
+    def _by_rule(self, place: KnownOccurrence) -> DecidedPlace:
         """Decide by the rule for editions with too few tagged names."""
         facts, label = place.facts, self.labels.get(place.facts.kind, "")
         is_long = len(WORD.findall(place.occurrence.form)) > 1
@@ -281,9 +283,9 @@ class Dictionary:
         elif facts.meaning is None and not (facts.n_tagged or is_long):
             reason = SEVERAL
         why = reason or ("" if facts.meaning else self._why_no_entity(place))
-        return Judged(place, label, not reason and bool(label), facts.meaning, why, None)
+        return DecidedPlace(place, label, not reason and bool(label), facts.meaning, why, None)
 
-    def _looks_like_name(self, place: Place, *, is_long: bool) -> bool:
+    def _looks_like_name(self, place: KnownOccurrence, *, is_long: bool) -> bool:
         one, known = place.occurrence, self._names.known.get(place.occurrence.form)
         if known is None or not (known.is_whole or known.is_surname) or one.form[0].islower():
             return False
@@ -291,7 +293,7 @@ class Dictionary:
         is_word = one.begins_sentence and one.form.casefold() in self._names.words
         return is_long or (is_capital and not is_word and place.facts.kind in _OF_ONE_WORD)
 
-    def _refusal(self, place: Place) -> str:
+    def _refusal(self, place: KnownOccurrence) -> str:
         """Return why a place is held back: a longer form with known ones inside, or its own."""
         words = [match.span() for match in WORD.finditer(place.occurrence.form)]
         parts = {
@@ -302,14 +304,14 @@ class Dictionary:
         is_longer = any(part in self._names.kinds for part in parts - {place.occurrence.form})
         return INSIDE if is_longer else NOT_SURE
 
-    def _why_no_entity(self, place: Place) -> str:
+    def _why_no_entity(self, place: KnownOccurrence) -> str:
         if place.facts.meanings:
             return SEVERAL
         is_unknown = place.occurrence.form in self._names.with_unknown_id
         return UNKNOWN if is_unknown else "tagged without an id"
 
     def _passed_over(
-        self, document: Document, places: Sequence[Place], chances: Sequence[float]
+        self, document: Document, places: Sequence[KnownOccurrence], chances: Sequence[float]
     ) -> list[float]:
         """Lower the probability of places that people passed over when they tagged a document.
 

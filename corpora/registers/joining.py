@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from corpora.document import Mention, SpanIndex, index_of
-from corpora.registers.dictionary import Dictionary, Judged
+from corpora.registers.dictionary import DecidedPlace, Dictionary
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Joined:
 
     tagged: list[Mention]
     """The tagger's names; those below its threshold that nothing supports are among them."""
-    known: list[Judged]
+    known: list[DecidedPlace]
     """The dictionary's names that the tagger's leave room for, and what it held back."""
     n_alone: int = 0
     """The tagger's names above its threshold that are not sure enough without the dictionary."""
@@ -27,7 +27,7 @@ class Joined:
 
 def join(
     predicted: Sequence[Mention],
-    judged: Sequence[Judged],
+    judged: Sequence[DecidedPlace],
     dictionary: Dictionary,
     *,
     threshold: float,
@@ -37,7 +37,7 @@ def join(
     ``threshold``: the least probability of the tagger's names that are written.
     """
     by_span = {(*each.span, each.label): each for each in judged}
-    known = SpanIndex[Judged]()
+    known = SpanIndex[DecidedPlace]()
     for each in judged:
         known.add(*each.span, each)
     least = max(threshold, dictionary.least_alone)
@@ -56,14 +56,14 @@ def join(
     return Joined(kept, left, n_alone)
 
 
-def _excludes(judged: Judged, mention: Mention) -> bool:
+def _excludes(judged: DecidedPlace, mention: Mention) -> bool:
     """Tell whether a known form is the better reading of the place of another name."""
     start, end = judged.span
     is_inside = start <= mention.start and mention.end <= end
     return judged.probability is not None and (judged.is_name or is_inside)
 
 
-def _support(mention: Mention, judged: Judged | None, dictionary: Dictionary) -> Mention:
+def _support(mention: Mention, judged: DecidedPlace | None, dictionary: Dictionary) -> Mention:
     """Add what the dictionary says of the place of a tagger's name: its entity, and how sure."""
     if judged is None:
         return mention

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from corpora.tei.edition import Edition
-from corpora.tei.places import Places, read_source
+from corpora.tei.places import CharacterPlaces, read_source
 from corpora.tei.reader import TeiText
 from corpora.tei.source import Source
 
@@ -14,7 +14,7 @@ KEY = "lines"
 _END = re.compile(r"\r\n?|\n")
 
 
-def write_lines(places: Places) -> str:
+def write_lines(places: CharacterPlaces) -> str:
     """Write ``OFFSET:LINE`` for each character that is in another line than the one before it."""
     ends = [found.end() for found in _END.finditer(places.source.text)]
     written: list[str] = []
@@ -42,7 +42,7 @@ def read_with_lines(data: bytes, edition: Edition, *, name: str) -> list[TeiText
     return texts
 
 
-class Lines:
+class TextLines:
     """The lines of a document's text; false if they are unknown."""
 
     def __init__(self, metadata: Mapping[str, str]) -> None:

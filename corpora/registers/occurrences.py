@@ -45,7 +45,7 @@ class Occurrence:
         return self.left == "" or self.left in _ENDS
 
 
-class Finder:
+class FormFinder:
     """A finder of forms in documents; of overlapping forms it takes the leftmost, then longest."""
 
     def __init__(self, forms: Iterable[str], *, lang: str | None) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import exp, log, log1p
 
 from corpora.document import Document
-from corpora.registers.occurrences import WORD, Finder, Occurrence
+from corpora.registers.occurrences import WORD, FormFinder, Occurrence
 from corpora.registers.tagged_names import SIDES, TaggedNames
 
 Features = Mapping[str, float]
@@ -23,7 +23,7 @@ _CAPITALS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class FormFacts:
+class UnfoldedFacts:
     """The facts about a form, counted in all documents but those of a fold."""
 
     kind: str
@@ -54,11 +54,11 @@ class FormFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class KnownOccurrence:
     """An occurrence with what is known of its form, and its features as a name."""
 
     occurrence: Occurrence
-    facts: FormFacts
+    facts: UnfoldedFacts
     features: Features
     of_meanings: Mapping[str, Features]
     """The features of each entity that it may mean."""
@@ -67,7 +67,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class DocumentEntities:
     """The facts of a letter that tell which entities it may mention."""
 
     pair: str
@@ -77,20 +77,22 @@ class Letter:
     """The forms that surely name an entity there, by entity."""
 
 
-class View:
+class FoldedView:
     """The places of documents as they look without one fold of the edition (None: with all)."""
 
     def __init__(self, names: TaggedNames, held: int | None = None) -> None:
         self._names, self._held = names, held
-        self._finder: Finder = names.finder(held)
-        self._facts: dict[str, FormFacts] = {}
+        self._finder: FormFinder = names.finder(held)
+        self._facts: dict[str, UnfoldedFacts] = {}
         lower = Counter({word: n for word, n in names.words.items() if word[0].islower()})
         self._lower = lower
         n_words = sum(n for word, n in names.words.items() if word[0].isalpha())
         capitals = sum(n for word, n in names.words.items() if word[0].isupper())
         self._capitalises_nouns = capitals > _CAPITALS * n_words
 
-    def places(self, document: Document, occupied: Sequence[tuple[int, int]] = ()) -> list[Place]:
+    def places(
+        self, document: Document, occupied: Sequence[tuple[int, int]] = ()
+    ) -> list[KnownOccurrence]:
         """List the places of known forms outside of what is occupied."""
         occurrences = self._finder.find(document, occupied)
         letter = self._names.correspondents(document)
@@ -104,25 +106,25 @@ class View:
             if facts.meaning and facts.n_tagged >= facts.n_untagged:
                 named[facts.meaning].add(form)
         before: Counter[str] = Counter()
-        places: list[Place] = []
+        places: list[KnownOccurrence] = []
         around = self._names.surroundings(document, occurrences, self._held)
         for one, sides in zip(occurrences, around, strict=True):
             facts = self.facts(one.form)
-            of_meanings = self._of_meanings(one.form, Letter(*letter, named))
+            of_meanings = self._of_meanings(one.form, DocumentEntities(*letter, named))
             of_letter = _of_letter(of_meanings)
             of_letter["earlier in the text"] = log1p(before[one.form])
             before[one.form] += 1
             features = {**facts.features, **self._around(one, facts, sides), **of_letter}
-            places.append(Place(one, facts, features, of_meanings, self._is_in_run(one)))
+            places.append(KnownOccurrence(one, facts, features, of_meanings, self._is_in_run(one)))
         return places
 
-    def facts(self, form: str) -> FormFacts:
+    def facts(self, form: str) -> UnfoldedFacts:
         """Return what is known of a form."""
         if form not in self._facts:
             self._facts[form] = self._find_facts(form)
         return self._facts[form]
 
-    def _find_facts(self, form: str) -> FormFacts:
+    def _find_facts(self, form: str) -> UnfoldedFacts:
         names, held = self._names, self._held
         kind, known = names.kind(form, held), names.known.get(form)
         tagged = names.names.get((form, kind), held)
@@ -156,9 +158,11 @@ class View:
             "begins small": float(form[0].islower()),
             "also in lower case": log(lower / (names.words[words[-1]] + 0.5)),
         }
-        return FormFacts(kind, tagged, untagged, meanings, features)
+        return UnfoldedFacts(kind, tagged, untagged, meanings, features)
 
-    def _around(self, one: Occurrence, facts: FormFacts, sides: Sequence[str]) -> dict[str, float]:
+    def _around(
+        self, one: Occurrence, facts: UnfoldedFacts, sides: Sequence[str]
+    ) -> dict[str, float]:
         """Describe what stands around a place."""
         features = {"begins a sentence": float(one.begins_sentence), "joined": float(one.is_joined)}
         for side, word in enumerate(sides):
@@ -187,7 +191,7 @@ class View:
         untagged = around.get((*where, False), self._held) + 1 - expected
         return log(tagged / untagged) - share
 
-    def _of_meanings(self, form: str, letter: Letter) -> dict[str, Features]:
+    def _of_meanings(self, form: str, letter: DocumentEntities) -> dict[str, Features]:
         """Describe the entities that a form may mean, each beside its strongest rivals."""
         names, held, facts = self._names, self._held, self.facts(form)
         known, total = names.known.get(form), sum(facts.meanings.values())

@@ -26,7 +26,7 @@ _NO_POINTER = re.compile("[:/#]")
 
 
 @dataclass(frozen=True, slots=True)
-class Style:
+class ReferenceStyle:
     """An attribute, and its value with ``{}`` in place of the id."""
 
     attribute: str
@@ -44,7 +44,7 @@ class Style:
         return self.value.replace(_HOLE, id.removeprefix(self.before))
 
 
-def parse_style(text: str, edition: Edition) -> Style:
+def parse_style(text: str, edition: Edition) -> ReferenceStyle:
     """Parse ``ref=#{}``; raises ``UsageError`` if it is no style of the edition."""
     attribute, _, value = text.partition("=")
     if value.count(_HOLE) != 1 or attribute not in edition.entity:
@@ -52,7 +52,7 @@ def parse_style(text: str, edition: Edition) -> Style:
             f"--reference {text}: write ATTRIBUTE=VALUE with {{}} for the id, as ref=#{{}}; the "
             f"edition reads {', '.join(edition.entity)}."
         )
-    return Style(attribute, value)
+    return ReferenceStyle(attribute, value)
 
 
 def _referring(mention: Mention, attribute: str, value: str, *, edition: Edition) -> Mention:
@@ -65,7 +65,7 @@ class Referrer:
     """A writer of references to a register's entries, in the edition's style for each label."""
 
     def __init__(
-        self, edition: Edition, *, given: Style | None = None, offers: bool = False
+        self, edition: Edition, *, given: ReferenceStyle | None = None, offers: bool = False
     ) -> None:
         """Begin without known styles; ``given`` fixes one for all labels.
 
@@ -74,7 +74,7 @@ class Referrer:
         self._edition, self._given, self._offers = edition, given, offers
         self.example: tuple[str, str] | None = None
         """The attribute and the value of an id that was offered, as it would be written."""
-        self._counts: defaultdict[str, Counter[Style]] = defaultdict(Counter)
+        self._counts: defaultdict[str, Counter[ReferenceStyle]] = defaultdict(Counter)
         self._n: Counter[str] = Counter()
 
     def learn(self, documents: Iterable[Document], register: Register) -> None:
@@ -98,22 +98,22 @@ class Referrer:
                 styles = dict.fromkeys(self._styles(mention, entry), 1)  # in their order
                 self._counts[label].update(styles)
 
-    def _styles(self, mention: Mention, entry: Entry) -> Iterable[Style]:
+    def _styles(self, mention: Mention, entry: Entry) -> Iterable[ReferenceStyle]:
         for attribute, value in _references(mention, self._edition.entity):
             if value.endswith(entry.id):
-                yield Style(attribute, f"{value.removesuffix(entry.id)}{_HOLE}")
+                yield ReferenceStyle(attribute, f"{value.removesuffix(entry.id)}{_HOLE}")
                 continue
             full = without_prefix(value, self._edition)
             prefix, _, rest = value.partition(":")
             if full != value and full.endswith(entry.id) and entry.id.endswith(rest):
                 before = entry.id.removesuffix(rest)
-                yield Style(attribute, f"{prefix}:{_HOLE}", before=before)
+                yield ReferenceStyle(attribute, f"{prefix}:{_HOLE}", before=before)
                 continue
             id = read_id(full)
             if id in entry.ids and id is not None and value.count(id.id) == 1:
-                yield Style(attribute, value.replace(id.id, _HOLE), id.scheme)
+                yield ReferenceStyle(attribute, value.replace(id.id, _HOLE), id.scheme)
 
-    def style(self, label: str | None) -> Style | None:
+    def style(self, label: str | None) -> ReferenceStyle | None:
         """Return the style of references with a label; None if there is no usual one."""
         if self._given is not None:
             return self._given
@@ -172,7 +172,7 @@ class Usage(NamedTuple):
     space: str
     attribute: str
     value: str
-    """The value with ``{}`` in place of the id, as in ``Style``."""
+    """The value with ``{}`` in place of the id, as in ``ReferenceStyle``."""
 
 
 def usages_of(mentions: Iterable[Mention]) -> Iterator[Usage]:
@@ -208,7 +208,7 @@ class Habits:
         edition: Edition,
         known: Collection[str] | None = None,
         *,
-        given: Style | None = None,
+        given: ReferenceStyle | None = None,
         elsewhere: Iterable[Usage] = (),
     ) -> None:
         """Begin without known styles; ``given`` fixes one for all labels.
@@ -218,11 +218,11 @@ class Habits:
         files do not show.
         """
         self._edition, self._known, self._given = edition, known, given
-        self._elsewhere: dict[tuple[str, str], Style] = {}
+        self._elsewhere: dict[tuple[str, str], ReferenceStyle] = {}
         for label, space, attribute, value in elsewhere:
             if attribute in edition.entity:
-                self._elsewhere.setdefault((label, space), Style(attribute, value))
-        self._counts: defaultdict[tuple[str, str], Counter[Style]] = defaultdict(Counter)
+                self._elsewhere.setdefault((label, space), ReferenceStyle(attribute, value))
+        self._counts: defaultdict[tuple[str, str], Counter[ReferenceStyle]] = defaultdict(Counter)
 
     def learn(self, documents: Iterable[Document]) -> None:
         """Count the styles of the references of mentions."""
@@ -239,11 +239,11 @@ class Habits:
         for id in (read[2], value.rpartition("#")[2], value.rpartition("/")[2]):
             is_known = self._known is None or f"{read[0]}:{id}" in self._known
             if id and is_known and value.endswith(id):
-                style = Style(attribute, f"{value.removesuffix(id)}{_HOLE}")
+                style = ReferenceStyle(attribute, f"{value.removesuffix(id)}{_HOLE}")
                 self._counts[label, read[0]][style] += 1
                 return
 
-    def _style(self, label: str | None, entity: str) -> Style | None:
+    def _style(self, label: str | None, entity: str) -> ReferenceStyle | None:
         key = (label or "", entity.partition(":")[0])
         usual = self._counts[key].most_common(1)
         return self._given or next((style for style, _ in usual), self._elsewhere.get(key))

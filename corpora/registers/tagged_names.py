@@ -18,7 +18,7 @@ from corpora.hashing.sampling import ratio
 from corpora.matching.composition import composed
 from corpora.registers.entry import Entry, FormKind, kind_of_label
 from corpora.registers.lemmas import Lemmas
-from corpora.registers.occurrences import WORD, Finder, Occurrence
+from corpora.registers.occurrences import WORD, FormFinder, Occurrence
 from corpora.registers.register import Register
 from corpora.tei.edition import Edition
 from corpora.tei.pointers import with_space
@@ -147,10 +147,10 @@ class TaggedNames:
         for document in self.tagged:
             self._read_places(document, finder)
 
-    def finder(self, held: int | None) -> Finder:
+    def finder(self, held: int | None) -> FormFinder:
         """Make a finder of the register's forms, and of those that are tagged in other folds."""
         forms = {form for form, _ in self.names.keys(held)}
-        return Finder(forms.union(self.known), lang=self.lang)
+        return FormFinder(forms.union(self.known), lang=self.lang)
 
     def names_of(self, document: Document) -> dict[tuple[int, int], TaggedName]:
         """Find the names that people tagged, by start and end; those of models do not count."""
@@ -245,7 +245,7 @@ class TaggedNames:
             self.documents.add(pair, fold)
         return bool(names)
 
-    def _read_places(self, document: Document, finder: Finder) -> None:
+    def _read_places(self, document: Document, finder: FormFinder) -> None:
         names, fold, occurrences = self.names_of(document), fold_of(document), finder.find(document)
         kinds = self.tagged_kinds(document, occurrences)
         around = self.surroundings(document, occurrences, fold)

@@ -25,7 +25,7 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Prose:
     """A paragraph; ``kind`` is a class of the style sheet, as ``good`` or ``far``."""
 
     text: str
@@ -58,7 +58,7 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class Preformatted:
     """Preformatted text, such as settings."""
 
     text: str
@@ -72,7 +72,7 @@ class Details:
     blocks: Sequence["Block"]
 
 
-Block = Heading | Text | Items | Table | Picture | Listing | Details
+Block = Heading | Prose | Items | Table | Picture | Preformatted | Details
 
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>|#$]|&(?=#?\w+;)|~(?=~)|(?<=~)~")
@@ -88,7 +88,7 @@ def _markdown(block: Block) -> Iterator[str]:
     match block:
         case Heading(text, level):
             yield f"{'#' * level} {_plain(text)}"
-        case Text(text):
+        case Prose(text):
             yield _plain(text)
         case Items(texts):
             yield "\n".join(f"- {_plain(text)}" for text in texts)
@@ -96,7 +96,7 @@ def _markdown(block: Block) -> Iterator[str]:
             head, *body = ([_plain(str(cell)) for cell in row] for row in rows)
             rules = ["---"] * n_texts + ["---:"] * (len(head) - n_texts)
             yield "\n".join(f"| {' | '.join(row)} |" for row in (head, rules, *body))
-        case Listing(text):
+        case Preformatted(text):
             fence = "```"
             while fence in text:
                 fence += "`"

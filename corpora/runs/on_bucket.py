@@ -25,7 +25,7 @@ from corpora.runs.build import BUILD, JOURNAL, NAMED_COUNTERS, Build
 from corpora.runs.journal import RunRecord, has_files, hash_of, is_whole, read_run
 from corpora.runs.plan import Plan
 from corpora.runs.work_directory import mirror_of, published_name
-from corpora.system.buckets import N_TRANSFERS, Bucket, Found, transfer
+from corpora.system.buckets import N_TRANSFERS, Bucket, ListedObject, transfer
 from corpora.system.files import is_plain, locked, sha256_of, take_away
 from corpora.system.parsing import parse_json
 from corpora.system.staging import cache_folder, hold_copy
@@ -210,7 +210,7 @@ class BucketOutput:
         own, found = f"{self._folder_of(fingerprint)}/", self.bucket.list()
         files = self._committed.get("files", {})
         before = datetime.now(UTC) - GRACE
-        others: dict[str, list[Found]] = {}
+        others: dict[str, list[ListedObject]] = {}
         gone = []
         for each in found:
             if each.name.startswith(own):

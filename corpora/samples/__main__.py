@@ -20,7 +20,7 @@ from corpora.system.files import check_new
 from corpora.system.writing import output_folder, write_whole
 
 
-class Sample(NamedTuple):
+class SampleArchive(NamedTuple):
     """The content of an archive beside this file."""
 
     about: str
@@ -29,20 +29,20 @@ class Sample(NamedTuple):
 
 
 SAMPLES = {
-    "tei": Sample(
+    "tei": SampleArchive(
         "eight letters, how they are read (edition.toml), their register, a letter without names",
         "onoma tei --input '{at}/*.xml' --edition '{at}/edition.toml' --output build/letters",
     ),
-    "wikipedia": Sample(
+    "wikipedia": SampleArchive(
         "the dump of a wiki of 33 pages",
         "onoma wikipedia --input '{at}/*pages-articles*' --output build/wiki",
     ),
-    "news": Sample(
+    "news": SampleArchive(
         "ten saved pages and their addresses (urls.tsv); and both as a web archive "
         "(kreisbote.warc.gz)",
         "onoma news --html '{at}/*.html*' --urls '{at}/urls.tsv' --output build/news",
     ),
-    "chinese": Sample(
+    "chinese": SampleArchive(
         "a story of three chapters",
         "onoma text --input '{at}/*/*.txt' --lang zh "
         "--split-pattern '^第.{{1,9}}回' --output build/novel",

@@ -27,7 +27,7 @@ from corpora.segmentation.starts import (
     without_notes,
 )
 from corpora.segmentation.stops import follows_stop, with_stops
-from corpora.segmentation.tables import Period, Table, composed, make_table, read_table
+from corpora.segmentation.tables import LanguageRules, Period, composed, make_table, read_table
 
 if TYPE_CHECKING:
     from icu4py.breakers import BaseBreaker
@@ -117,7 +117,7 @@ class Segmenter:
     """A finder of sentences and words of one language; made by ``segmenter``."""
 
     locale: str
-    table: Table = field(repr=False)
+    table: LanguageRules = field(repr=False)
     _plain: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
     """Words after which a period is a full stop in any context: a cache."""
 
@@ -386,10 +386,10 @@ def segmenter(lang: str | None) -> Segmenter:
     """Make the segmenter for a BCP 47 tag; a language without a table gets an empty one."""
     code = primary_language(lang)
     if not re.fullmatch("[a-z]{2,3}", code):
-        return Segmenter("root", Table())
+        return Segmenter("root", LanguageRules())
     if (resource := _table_of(code)).is_file():
         return Segmenter(code, read_table(resource.read_text("utf-8"), source=resource.name))
-    return Segmenter(code, Table())
+    return Segmenter(code, LanguageRules())
 
 
 def segmenter_with(lang: str | None, table: Mapping[str, object]) -> Segmenter:

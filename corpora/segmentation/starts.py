@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from operator import itemgetter
 
-from corpora.segmentation.tables import Table
+from corpora.segmentation.tables import LanguageRules
 
 INVISIBLE = (
     "\u00ad\u061c\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068"
@@ -47,7 +47,7 @@ language has no list of abbreviations."""
 _LETTERS_WITH_LIST = 3
 
 
-def with_other_starts(text: str, found: list[int], table: Table) -> list[int]:
+def with_other_starts(text: str, found: list[int], table: LanguageRules) -> list[int]:
     """Add the starts that ICU misses, and move those that it misplaces; in order."""
     if not text:
         return found

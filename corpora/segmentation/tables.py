@@ -23,7 +23,7 @@ class Period(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class LanguageRules:
     """The rules of a language that complete ICU's; see ``languages/de.toml``."""
 
     periods: Mapping[str, Period] = field(default_factory=dict)
@@ -54,7 +54,9 @@ class Table:
     characters: bool = False
     """Whether each Han character is a word."""
 
-    def with_abbreviations(self, more: Mapping[str, Sequence[str]], *, is_certain: bool) -> "Table":
+    def with_abbreviations(
+        self, more: Mapping[str, Sequence[str]], *, is_certain: bool
+    ) -> "LanguageRules":
         """Add abbreviations: ``never_final`` and ``may_be_final``, as a table's file has them.
 
         Abbreviations that are certain override the table; others are added where the table says
@@ -72,11 +74,11 @@ _PERIODS = ("never_final", "may_be_final", "before_numbers", "after_numbers")
 """The keys of the file with abbreviations, which end with a period."""
 _OF_WORDS = (*_PERIODS, "words", "starters", "endings")
 """The keys whose entries are compared with words of the text, in composed letters."""
-_FIELDS = {name: kind for name, kind in get_type_hints(Table).items() if name != "periods"}
+_FIELDS = {name: kind for name, kind in get_type_hints(LanguageRules).items() if name != "periods"}
 _KEYS = _FIELDS | dict.fromkeys(_PERIODS, tuple[str, ...])
 
 
-def read_table(toml: str, *, source: str) -> Table:
+def read_table(toml: str, *, source: str) -> LanguageRules:
     """Read a language's table; raise ``UsageError`` for an unknown key or an invalid value."""
     return make_table(parse_toml(toml, where=source), source=source)
 
@@ -88,7 +90,7 @@ def read_checked(path: Path) -> JsonObject:
     return table
 
 
-def make_table(table: JsonObject, *, source: str) -> Table:
+def make_table(table: JsonObject, *, source: str) -> LanguageRules:
     """Make a table from the content of its file; raise ``UsageError`` as ``read_table`` does."""
     values = check_table(table, _KEYS, where=source)
     for key in _OF_WORDS:
@@ -98,7 +100,7 @@ def make_table(table: JsonObject, *, source: str) -> Table:
         for entry in values.get(key, ()):
             if not entry.endswith("."):
                 raise UsageError(f"{source}: {key}: {entry!r} does not end with a period.")
-    return Table(
+    return LanguageRules(
         **{
             "roman_ordinals": values.get("ordinals", False),
             **{key: value for key, value in values.items() if key in _FIELDS},

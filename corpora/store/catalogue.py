@@ -70,7 +70,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CataloguedDataset:
     """A dataset to describe, and its files."""
 
     name: str
@@ -158,9 +158,9 @@ def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _as_it_lies(name: str, dataset: Dataset, folder: Path) -> Part:
+def _as_it_lies(name: str, dataset: Dataset, folder: Path) -> CataloguedDataset:
     inside = "" if dataset.path == folder else f"{name}/"
-    return Part(
+    return CataloguedDataset(
         name,
         dataset,
         {f"{inside}{shard.name}": shard.sha256 for shard in dataset.shards},
@@ -169,7 +169,7 @@ def _as_it_lies(name: str, dataset: Dataset, folder: Path) -> Part:
     )
 
 
-def write_parquet(name: str, dataset: Dataset, folder: Path) -> Part:
+def write_parquet(name: str, dataset: Dataset, folder: Path) -> CataloguedDataset:
     """Write each shard of a dataset as a Parquet file; the same shard makes the same bytes.
 
     Raises ``UsageError`` where the folder holds other files.
@@ -189,7 +189,7 @@ def write_parquet(name: str, dataset: Dataset, folder: Path) -> Part:
                 for number in range(reader.num_record_batches):
                     writer.write_batch(reader.get_batch(number))
     hashes = {f"{name}/{file}": sha256_of(target / file) for file in sorted(wanted)}
-    return Part(name, dataset, hashes, f"{name}/*.parquet", PARQUET)
+    return CataloguedDataset(name, dataset, hashes, f"{name}/*.parquet", PARQUET)
 
 
 def _spdx(license: str | None) -> str | None:
@@ -201,7 +201,7 @@ def _spdx(license: str | None) -> str | None:
     return f"{name}-{match[2]}"
 
 
-def _license_of(parts: Sequence[Part]) -> str | None:
+def _license_of(parts: Sequence[CataloguedDataset]) -> str | None:
     """Return the licence of the documents, if all have the same one."""
     found: set[str | None] = set()
     for column in _columns(parts, "license"):
@@ -209,7 +209,7 @@ def _license_of(parts: Sequence[Part]) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _columns(parts: Sequence[Part], name: str) -> Iterator[pa.Array]:
+def _columns(parts: Sequence[CataloguedDataset], name: str) -> Iterator[pa.Array]:
     """Yield a column, batch by batch, of all parts that have it."""
     for part in parts:
         if name in part.dataset.schema.columns.names:
@@ -220,7 +220,7 @@ def _columns(parts: Sequence[Part], name: str) -> Iterator[pa.Array]:
 
 
 def to_croissant(
-    parts: Sequence[Part], facts: Mapping[str, str], *, license: str | None
+    parts: Sequence[CataloguedDataset], facts: Mapping[str, str], *, license: str | None
 ) -> dict[str, object]:
     """Describe datasets in Croissant 1.0 (https://docs.mlcommons.org/croissant/)."""
     about: dict[str, object] = {
@@ -244,11 +244,11 @@ def to_croissant(
     return about
 
 
-def _sentence(parts: Sequence[Part]) -> str:
+def _sentence(parts: Sequence[CataloguedDataset]) -> str:
     return " ".join(f"{part.name}: each row is {part.row}." for part in parts)
 
 
-def _distribution(part: Part) -> Iterator[dict[str, object]]:
+def _distribution(part: CataloguedDataset) -> Iterator[dict[str, object]]:
     """Describe each file with its hash, and then the set of files that rows are read from."""
     for name, sha256 in part.files.items():
         yield {
@@ -268,7 +268,7 @@ def _distribution(part: Part) -> Iterator[dict[str, object]]:
     }
 
 
-def _record_set(part: Part) -> dict[str, object]:
+def _record_set(part: CataloguedDataset) -> dict[str, object]:
     return {
         "@type": "cr:RecordSet",
         "@id": part.name,
@@ -278,7 +278,7 @@ def _record_set(part: Part) -> dict[str, object]:
     }
 
 
-def _field(part: Part, column: pa.Field) -> dict[str, object]:
+def _field(part: CataloguedDataset, column: pa.Field) -> dict[str, object]:
     id = f"{part.name}/{column.name}"
     about: dict[str, object] = {"@type": "cr:Field", "@id": id, "name": column.name}
     if text := part.about.get(column.name):
@@ -314,7 +314,7 @@ def _type(kind: pa.DataType) -> str:
 
 
 def to_card(
-    parts: Sequence[Part], facts: Mapping[str, str], *, license: str | None
+    parts: Sequence[CataloguedDataset], facts: Mapping[str, str], *, license: str | None
 ) -> Iterator[str]:
     """Write a card in the form of the Hugging Face hub; ``load_dataset`` reads its YAML head."""
     title = facts["title"]
@@ -348,7 +348,7 @@ def to_card(
     yield f"{_MARK}; `{CROISSANT}` says the same for programs."
 
 
-def _head(parts: Sequence[Part], *, title: str, license: str | None) -> Iterator[str]:
+def _head(parts: Sequence[CataloguedDataset], *, title: str, license: str | None) -> Iterator[str]:
     """Write the YAML head; values are JSON, which is YAML, too, and needs no rules for quotes."""
     yield f"pretty_name: {json.dumps(title, ensure_ascii=False)}"
     if license:
@@ -370,7 +370,7 @@ def _hub_license(license: str) -> str:
     return "other" if "/" in license else license.lower()
 
 
-def _languages(parts: Sequence[Part]) -> list[str]:
+def _languages(parts: Sequence[CataloguedDataset]) -> list[str]:
     found: Counter[str] = Counter()
     for column in _columns(parts, "lang"):
         for row in pc.value_counts(column).to_pylist():

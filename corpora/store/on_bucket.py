@@ -36,7 +36,7 @@ _REMOVED = "removed "
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ShelfState:
     """The content of the object ``current`` of a shelf."""
 
     current: str
@@ -45,18 +45,18 @@ class State:
     """Names of removed versions, which readers ignore and whose objects are deleted."""
 
 
-def look(bucket: Bucket) -> State:
+def look(bucket: Bucket) -> ShelfState:
     """Read the state of a shelf."""
     there = bucket.read(CURRENT)
     return _parse(there.data if there else b"")
 
 
-def _parse(data: bytes) -> State:
+def _parse(data: bytes) -> ShelfState:
     name, *removed = data.decode(errors="replace").splitlines() or [""]
-    return State(name.strip(), tuple(line.removeprefix(_REMOVED) for line in removed))
+    return ShelfState(name.strip(), tuple(line.removeprefix(_REMOVED) for line in removed))
 
 
-def change(bucket: Bucket, to: Callable[[State], State]) -> State:
+def change(bucket: Bucket, to: Callable[[ShelfState], ShelfState]) -> ShelfState:
     """Change the state of a shelf by a conditional write; ``to`` may raise, or change nothing."""
 
     def write(data: bytes) -> bytes:
@@ -156,7 +156,7 @@ def switch(shelf: str, version: str) -> str:
 def _make_current(bucket: Bucket, version: str, *, seen: str) -> None:
     """Make a version current; raises where another became current since ``seen`` was read."""
 
-    def to(state: State) -> State:
+    def to(state: ShelfState) -> ShelfState:
         _check_not_removed(bucket, version, state)
         if state.current not in {seen, version}:
             raise CorpusError(
@@ -170,7 +170,7 @@ def _make_current(bucket: Bucket, version: str, *, seen: str) -> None:
     change(bucket, to)
 
 
-def _check_not_removed(bucket: Bucket, version: str, state: State) -> None:
+def _check_not_removed(bucket: Bucket, version: str, state: ShelfState) -> None:
     if version in state.removed:
         delete_removed(bucket)  # this process may have uploaded objects since
         raise CorpusError(
@@ -180,14 +180,14 @@ def _check_not_removed(bucket: Bucket, version: str, state: State) -> None:
 
 
 def remove(
-    bucket: Bucket, versions: Sequence[str], *, check: Callable[[State], None] = lambda _: None
+    bucket: Bucket, versions: Sequence[str], *, check: Callable[[ShelfState], None] = lambda _: None
 ) -> None:
     """Remove versions, atomically for readers, and delete their objects.
 
     ``check`` gets the state at that moment, and may raise.
     """
 
-    def to(state: State) -> State:
+    def to(state: ShelfState) -> ShelfState:
         check(state)
         new = tuple(name for name in versions if name not in state.removed)
         return replace(state, removed=(*state.removed, *new))

@@ -29,7 +29,7 @@ from corpora.store.forgetting import (
     what_is_next,
 )
 from corpora.store.on_bucket import (
-    State,
+    ShelfState,
     change,
     change_history,
     delete_removed,
@@ -74,7 +74,7 @@ def prune(
         ]
     gone = [fate.version for fate in fates if not fate.reason]
 
-    def check(state: State) -> None:
+    def check(state: ShelfState) -> None:
         if state.current in gone:
             raise CorpusError(
                 f"{bucket.url_of(state.current)}: another process has made it current since this "
@@ -188,13 +188,13 @@ def _put_in_place(bucket: Bucket, old: str, new: str) -> None:
         at = names.index(old)
         return [*names[:at], new, *names[at:]]
 
-    def to(state: State) -> State:
+    def to(state: ShelfState) -> ShelfState:
         if new in state.removed:
             raise CorpusError(
                 f"{bucket.url_of(new)}: another process has removed it. Run the same command again."
             )
         removed = state.removed if old in state.removed else (*state.removed, old)
-        return State(new if state.current == old else state.current, removed)
+        return ShelfState(new if state.current == old else state.current, removed)
 
     change_history(bucket, beside)
     change(bucket, to)

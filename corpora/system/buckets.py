@@ -78,7 +78,7 @@ def is_url(path: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ListedObject:
     """An object in a listing."""
 
     name: str
@@ -90,7 +90,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class ObjectContent:
     """An object that was read."""
 
     data: bytes
@@ -125,16 +125,16 @@ class Bucket:
         """Return the address of an object."""
         return f"{self.url}/{name}"
 
-    def list(self, prefix: str = "") -> list[Found]:
+    def list(self, prefix: str = "") -> list[ListedObject]:
         """List the objects whose names begin with a prefix, sorted by name."""
         import obstore
 
         full = f"{self._prefix}{prefix}"
         folder = full.rpartition("/")[0]  # only whole folders can be listed
 
-        def collect() -> list[Found]:
+        def collect() -> list[ListedObject]:
             return [
-                Found(
+                ListedObject(
                     meta["path"][len(self._prefix) :],
                     meta["size"],
                     _etag(meta),
@@ -147,24 +147,24 @@ class Bucket:
 
         return sorted(self._again(prefix, collect), key=lambda found: found.name)
 
-    def find(self, name: str) -> Found | None:
+    def find(self, name: str) -> ListedObject | None:
         """Find one object, without a listing; None where there is none."""
         import obstore
 
-        def look() -> Found | None:
+        def look() -> ListedObject | None:
             try:
                 meta = obstore.head(self._store, self._prefix + name)
             except FileNotFoundError:
                 return None
-            return Found(name, meta["size"], meta["e_tag"] or "", meta["last_modified"])
+            return ListedObject(name, meta["size"], meta["e_tag"] or "", meta["last_modified"])
 
         return self._again(name, look)
 
-    def read(self, name: str) -> Content | None:
+    def read(self, name: str) -> ObjectContent | None:
         """Read an object; None where there is none."""
         import obstore
 
-        def get() -> Content | None:
+        def get() -> ObjectContent | None:
             try:
                 got = obstore.get(self._store, self._prefix + name)
                 data = bytes(got.bytes())
@@ -172,7 +172,7 @@ class Bucket:
                 if _NO_BUCKET.search(str(error)):
                     raise
                 return None
-            return Content(data, _etag(got.meta), got.attributes.get(_WRITER, ""))
+            return ObjectContent(data, _etag(got.meta), got.attributes.get(_WRITER, ""))
 
         return self._again(name, get)
 
@@ -322,7 +322,7 @@ def _etag(meta: "ObjectMeta") -> str:
 
 
 def etag_of(state: str) -> str:
-    """Return the etag alone of ``Found.etag``: listings lack versions, and may lack quotes."""
+    """Return the etag alone of ``ListedObject.etag``: listings lack versions, perhaps quotes."""
     return state.partition(_VERSION)[0].strip('"')
 
 

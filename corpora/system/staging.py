@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from corpora.errors import CorpusError, DamagedDatasetError, InputChangedError, UsageError
-from corpora.system.buckets import Bucket, Found, etag_of, transfer
+from corpora.system.buckets import Bucket, ListedObject, etag_of, transfer
 from corpora.system.copies import copied, with_addresses
 from corpora.system.files import check_plain, home
 from corpora.system.parsing import parse_json
@@ -30,7 +30,7 @@ _MAGIC = "*?["
 _held: set[Path] = set()
 """Folders of the cache that this process uses until it ends."""
 _urls: dict[str, str] = {}
-_found: dict[str, tuple[Bucket, Found]] = {}
+_found: dict[str, tuple[Bucket, ListedObject]] = {}
 
 
 def cache_folder() -> Path:
@@ -132,7 +132,7 @@ def ensure(path: Path) -> Path:
     return path
 
 
-def listed(path: Path) -> tuple[str, Found] | None:
+def listed(path: Path) -> tuple[str, ListedObject] | None:
     """Return the address, and the entry in the listing, of a path from ``find``; else None."""
     if (found := _found.get(str(path))) is None:
         return None
@@ -160,7 +160,7 @@ def stage(url: str) -> Path:
     return _assemble(bucket.url, named)
 
 
-def _find_one(url: str) -> tuple[Bucket, list[Found]] | None:
+def _find_one(url: str) -> tuple[Bucket, list[ListedObject]] | None:
     """Find the object with exactly this address, and the folder it lies in.
 
     Nothing is listed: beside it, there may be millions of objects.
@@ -196,7 +196,7 @@ def _is_hidden(name: str) -> bool:
     return any(part.startswith(".") for part in PurePosixPath(name).parts)
 
 
-def _in_force(bucket: Bucket, there: Sequence[Found]) -> list[Found]:
+def _in_force(bucket: Bucket, there: Sequence[ListedObject]) -> list[ListedObject]:
     """Drop the shards that no ``dataset.json`` lists: they are from earlier runs."""
     shards: set[str] = set()
     for found in there:
@@ -221,7 +221,7 @@ def read_shards(bucket: Bucket, name: str) -> Mapping[str, str]:
         raise DamagedDatasetError(f"{where}: damaged ({error}). Run the pipeline again.") from error
 
 
-def _place_all(bucket: Bucket, found: Sequence[Found]) -> dict[str, Path]:
+def _place_all(bucket: Bucket, found: Sequence[ListedObject]) -> dict[str, Path]:
     """Choose the local paths of objects: address to path."""
     paths = {}
     for each in found:
@@ -234,7 +234,7 @@ def _place_all(bucket: Bucket, found: Sequence[Found]) -> dict[str, Path]:
     return paths
 
 
-def _bring(bucket: Bucket, found: Found) -> None:
+def _bring(bucket: Bucket, found: ListedObject) -> None:
     [(url, path)] = _place_all(bucket, [found]).items()
     if not path.exists():
         bucket.download(found.name, path, changed=found.changed)

@@ -45,7 +45,7 @@ _ADDRESS = re.compile(r"[A-Za-z][\w.+-]*:(//)?")
 
 
 @dataclass
-class Kind:
+class ElementCounts:
     """The elements of one name, and their counts."""
 
     name: str
@@ -115,7 +115,7 @@ class Census:
     n_files: int = 0
     unread: list[str] = field(default_factory=list)
     """Messages about files that cannot be read."""
-    kinds: dict[str, Kind] = field(default_factory=dict)
+    kinds: dict[str, ElementCounts] = field(default_factory=dict)
     lost_names: Counter[tuple[str, str]] = field(default_factory=Counter)
     """The number of names by left-out element that they are in, and label."""
     lost_characters: Counter[str] = field(default_factory=Counter)
@@ -191,7 +191,7 @@ class Census:
         learned = learn_abbreviations(self.texts, self.edition)
         return sorted((each for some in learned.values() for each in some), key=lambda a: -a.n)
 
-    def by_number(self) -> list[Kind]:
+    def by_number(self) -> list[ElementCounts]:
         """List the kinds of elements, the most frequent first."""
         return sorted(self.kinds.values(), key=lambda kind: -kind.n)
 
@@ -224,7 +224,7 @@ class Census:
 
     def _count(self, element: Element, *, lost_in: str) -> str:
         """Count an element of the text; returns the left-out element that it is in, or nothing."""
-        kind = self.kinds.setdefault(element.name, Kind(element.written_name))
+        kind = self.kinds.setdefault(element.name, ElementCounts(element.written_name))
         kind.n += 1
         own = sum(
             len(" ".join(child.split())) for child in element.children if isinstance(child, str)

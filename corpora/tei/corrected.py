@@ -13,7 +13,7 @@ from dataclasses import replace
 from corpora.document import Document, Mention
 from corpora.tei.provenance import Model, parties
 from corpora.tei.undo import CHANGED, Undone, take_out_of
-from corpora.tei.writer import DEFAULT_OPTIONS, TeiFile, WriteOptions, Written
+from corpora.tei.writer import DEFAULT_OPTIONS, TeiFile, WriteOptions, WrittenFile
 
 CORRECTED = Model(id="onoma-corrected", name="Onoma, names of another tool", version="", sha256="")
 """Stands in place of a model for what people found or changed in another tool."""
@@ -26,7 +26,7 @@ def write_corrected(
     corrected: Mapping[str, Sequence[Mention]],
     *,
     options: WriteOptions = DEFAULT_OPTIONS,
-) -> Written:
+) -> WrittenFile:
     """Write a tool's corrected names into documents, given by id; other documents stay as they are.
 
     Raises what ``TeiFile.write`` raises.

@@ -63,7 +63,7 @@ SIGNS = CHARACTERS | {"ref"}
 """The elements that, if they are empty, stand for something to be read."""
 
 
-class Meaning(NamedTuple):
+class ElementMeaning(NamedTuple):
     """The meaning of an element."""
 
     role: Role | None = None
@@ -100,13 +100,13 @@ class _Rules:
         every += [pattern for _, pattern in self._own]
         self._look_above = name == "del" or any(pattern.before for pattern in every)
         self._attributes = {p.attribute for pattern in every for p in pattern.last.predicates}
-        self._known: dict[tuple[str | None, ...], Meaning] = {}
+        self._known: dict[tuple[str | None, ...], ElementMeaning] = {}
         is_pattern = bool(self._own) or any(patterns for _, patterns in self._labels)
         self.may_name = self._should_name or is_pattern
         """Whether an element of this name may be a name, or fit a pattern of the edition's own
         file."""
 
-    def meaning(self, element: Element) -> Meaning:
+    def meaning(self, element: Element) -> ElementMeaning:
         """Find the meaning of an element; cached if its name and attributes decide it."""
         if self._look_above:
             return self._find(element)
@@ -118,7 +118,7 @@ class _Rules:
                 self._known[values] = meaning
         return meaning
 
-    def _find(self, element: Element) -> Meaning:
+    def _find(self, element: Element) -> ElementMeaning:
         def fits(patterns: Patterns) -> bool:
             return any(pattern.matches(element) for pattern in patterns)
 
@@ -127,7 +127,7 @@ class _Rules:
             role = None
         labels = [label for label, patterns in self._labels if fits(patterns)]
         own = tuple(key for key, pattern in self._own if pattern.matches(element))
-        return Meaning(role, next(iter(labels), None), bool(labels), self._should_name, own)
+        return ElementMeaning(role, next(iter(labels), None), bool(labels), self._should_name, own)
 
 
 def _is_restored(element: Element) -> bool:
@@ -254,7 +254,7 @@ class Edition:
         """Tell whether elements of this name may be names, or match a pattern of the own file."""
         return self._rules_for(name).may_name
 
-    def meaning(self, element: Element) -> Meaning:
+    def meaning(self, element: Element) -> ElementMeaning:
         """Find the meaning of an element."""
         rules = self._rules.get(element.name) or self._rules_for(element.name)
         return rules.meaning(element)

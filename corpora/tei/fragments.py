@@ -14,13 +14,13 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from corpora.document import Span
-from corpora.tei.edition import APART, Edition, Meaning, Role
+from corpora.tei.edition import APART, Edition, ElementMeaning, Role
 from corpora.tei.layout import XML_SPACE
-from corpora.tei.places import Place, Places
+from corpora.tei.places import CharacterPlace, CharacterPlaces
 from corpora.tei.source import Node, Source
 
 
-class Content(NamedTuple):
+class AllowedElements(NamedTuple):
     """The elements that TEI allows around and in a name, and beside the text.
 
     See ``content.toml``.
@@ -34,10 +34,10 @@ class Content(NamedTuple):
 
 
 @cache
-def content_rules() -> Content:
+def content_rules() -> AllowedElements:
     """Read from ``content.toml`` what TEI P5 allows around and in a name."""
     table = tomllib.loads((files("corpora.tei") / "content.toml").read_text(encoding="utf-8"))
-    return Content(*(frozenset(table[key]) for key in Content._fields))
+    return AllowedElements(*(frozenset(table[key]) for key in AllowedElements._fields))
 
 
 class Unplaceable(Exception):  # noqa: N818 - it is an answer, and never leaves the writer
@@ -56,19 +56,24 @@ class _Letter(NamedTuple):
     """A character of a name that is no white space: its index in the text, and its place."""
 
     number: int
-    place: Place
+    place: CharacterPlace
 
 
 class Fragmenter:
     """A finder of the places of names in one document."""
 
     def __init__(
-        self, source: Source, places: Places, edition: Edition, *, without: Sequence[Node] = ()
+        self,
+        source: Source,
+        places: CharacterPlaces,
+        edition: Edition,
+        *,
+        without: Sequence[Node] = (),
     ) -> None:
         self.source, self.places, self.edition = source, places, edition
         self._without = {node.number for node in without}
         """Elements whose tags will be taken out: a name may cross them."""
-        self._meanings: dict[int, Meaning] = {}
+        self._meanings: dict[int, ElementMeaning] = {}
         self._with_text: dict[int, bool] = {}
 
     def fragments(self, span: Span, text: str) -> list[Fragment]:
@@ -102,7 +107,7 @@ class Fragmenter:
             node = node.parent
         return node
 
-    def _check_whole(self, place: Place, span: Span) -> None:
+    def _check_whole(self, place: CharacterPlace, span: Span) -> None:
         """Raise ``Unplaceable`` if a name begins or ends within one reference's characters."""
         first, last = self.places.atoms.get(place.start, (span.start, span.start))
         if first < span.start or last >= span.end:
@@ -125,7 +130,7 @@ class Fragmenter:
                 raise Unplaceable(f"no name may stand inside {name}")
             waiting += reversed(parts)
 
-    def _whole(self, around: Node, first: Place, last: Place) -> Fragment | None:
+    def _whole(self, around: Node, first: CharacterPlace, last: CharacterPlace) -> Fragment | None:
         """Return one fragment for all letters, or None.
 
         It is in the element ``around`` or, where that allows no names, outside it.
@@ -160,7 +165,7 @@ class Fragmenter:
                 fragment, is_name = Fragment(start, end, around), False
         return fragment
 
-    def _start_in(self, around: Node, place: Place) -> int | None:
+    def _start_in(self, around: Node, place: CharacterPlace) -> int | None:
         """Move the start out of inner elements, up to ``around``; None if text is in the way."""
         start = place.start
         for node in _below(place.node, around):
@@ -171,7 +176,7 @@ class Fragmenter:
             start = node.start
         return start
 
-    def _end_in(self, around: Node, place: Place) -> int | None:
+    def _end_in(self, around: Node, place: CharacterPlace) -> int | None:
         end = place.end
         for node in _below(place.node, around):
             if node.number in self._without:
@@ -267,9 +272,9 @@ class Fragmenter:
     def _role(self, node: Node) -> Role | None:
         return self._meaning(node).role
 
-    def _meaning(self, node: Node) -> Meaning:
+    def _meaning(self, node: Node) -> ElementMeaning:
         if not node.name:
-            return Meaning()
+            return ElementMeaning()
         if node.number not in self._meanings:
             self._meanings[node.number] = self.edition.meaning(node)
         return self._meanings[node.number]

@@ -20,7 +20,7 @@ _POINTER = re.compile(
 )
 
 
-class Part(NamedTuple):
+class IncludedPart(NamedTuple):
     """An included file, or with an XPointer a part of it."""
 
     file: str
@@ -84,7 +84,7 @@ def masters_of(files: Mapping[str, Path]) -> Iterator[str]:
                     yield name
 
 
-def included_parts(root: Element, name: str, *, in_text: bool = False) -> Iterator[Part]:
+def included_parts(root: Element, name: str, *, in_text: bool = False) -> Iterator[IncludedPart]:
     """Yield the files that a file includes and that may be read.
 
     Pointers that are not read are passed over: they include nothing. ``in_text``: only what a
@@ -95,7 +95,7 @@ def included_parts(root: Element, name: str, *, in_text: bool = False) -> Iterat
             pointer = pointer_of(element)
             is_read = not pointer or (not _is_text(element) and _POINTER.fullmatch(pointer))
             if is_read and not (in_text and _is_in_header(element)):
-                yield Part(target, pointer)
+                yield IncludedPart(target, pointer)
 
 
 def _is_in_header(element: Element) -> bool:
@@ -104,23 +104,23 @@ def _is_in_header(element: Element) -> bool:
 
 def find_repeated(
     files: Sequence[InputFile], included: Mapping[str, InputFile]
-) -> dict[str, dict[Part, str]]:
+) -> dict[str, dict[IncludedPart, str]]:
     """Find the text that a file includes, and an earlier one has included, too.
 
     Returns for each file these parts, each with the name of the earlier file. The same part that
     one file includes twice is none of them.
     """
-    first: dict[Part, str] = {}
-    repeated: defaultdict[str, dict[Part, str]] = defaultdict(dict)
+    first: dict[IncludedPart, str] = {}
+    repeated: defaultdict[str, dict[IncludedPart, str]] = defaultdict(dict)
     for file in files if included else ():
-        waiting, met = [(file.name, file)], set[Part]()
+        waiting, met = [(file.name, file)], set[IncludedPart]()
         for name, inside in waiting:  # the loop appends to it
             data = inside.read()
             with suppress(XmlError):
                 parts = set(_parts_in_text(data, name)) - met
                 met |= parts
                 for part in sorted(parts):
-                    owner = first.get(Part(part.file, ""), file.name)
+                    owner = first.get(IncludedPart(part.file, ""), file.name)
                     owner = first.setdefault(part, owner)
                     if owner != file.name:
                         repeated[file.name][part] = owner
@@ -129,7 +129,7 @@ def find_repeated(
     return dict(repeated)
 
 
-def _parts_in_text(data: bytes, name: str) -> Iterator[Part]:
+def _parts_in_text(data: bytes, name: str) -> Iterator[IncludedPart]:
     if _MARK in data:
         yield from included_parts(parse_xml(data, name=name), name, in_text=True)
 
@@ -198,7 +198,7 @@ def with_included(
     *,
     name: str,
     room: int,
-    repeated: Collection[Part] = (),
+    repeated: Collection[IncludedPart] = (),
 ) -> Counter[str]:
     """Replace the inclusions of a file by the included content; returns counters.
 
@@ -215,7 +215,7 @@ class _Inclusion:
     """The inclusion of files into one file."""
 
     def __init__(
-        self, included: Mapping[str, InputFile], room: int, repeated: Collection[Part]
+        self, included: Mapping[str, InputFile], room: int, repeated: Collection[IncludedPart]
     ) -> None:
         self.included, self.room, self.repeated = included, room, repeated
         self.counters: Counter[str] = Counter()
@@ -243,7 +243,7 @@ class _Inclusion:
         file = None if target is None or target in names else self.included.get(target)
         if target is None or file is None or (pointer and _is_text(element)):
             return self._fallback(element, names, depth=depth)
-        if Part(target, pointer) in self.repeated and not _is_in_header(element):
+        if IncludedPart(target, pointer) in self.repeated and not _is_in_header(element):
             self.counters["not read: text that an earlier file includes"] += 1
             return []
         self.room -= file.size

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from corpora.errors import UsageError
 from corpora.reports import counted
-from corpora.reports.pages import Block, Heading, Table, Text
+from corpora.reports.pages import Block, Heading, Prose, Table
 from corpora.reports.pages import to_html as render_blocks
 from corpora.runs.plan import find_inputs
 from corpora.segmentation.sentences import table_name
@@ -186,8 +186,8 @@ def to_html(census: Census) -> str:
     """Write the HTML page."""
     problems = [*census.unread, *(f"{text}: matches nothing" for text in census.unmatched())]
     problems += warnings_of(census.counters, [])
-    blocks: list[Block] = [Heading("What the markup holds", 1), Text(f"{_size(census)}.")]
-    blocks += map(Text, problems)
+    blocks: list[Block] = [Heading("What the markup holds", 1), Prose(f"{_size(census)}.")]
+    blocks += map(Prose, problems)
     for title, head, rows in _tables(census):
         if rows:
             blocks += [Heading(title), Table([head, *rows], n_texts=len(head))]

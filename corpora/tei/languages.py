@@ -16,7 +16,7 @@ from corpora.segmentation.sentences import (
     table_name,
 )
 from corpora.segmentation.starts import CLOSING
-from corpora.segmentation.tables import Table
+from corpora.segmentation.tables import LanguageRules
 from corpora.tei.xml import Element
 
 Abbreviations = Mapping[str, Sequence[str]]
@@ -52,7 +52,7 @@ def keeps_hyphens(tag: str | None) -> bool:
     applies.
     """
     table = segmenter(code_of(tag)).table
-    return table.keeps_hyphens or bool(tag and table == Table())
+    return table.keeps_hyphens or bool(tag and table == LanguageRules())
 
 
 def said_language(element: Element) -> str | None:

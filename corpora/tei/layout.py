@@ -34,7 +34,7 @@ class OpenName:
 
 
 @dataclass(slots=True)
-class Layout:
+class TextLayout:
     """A text that grows; read ``text`` when everything is added."""
 
     language: Language | None = None

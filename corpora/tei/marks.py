@@ -14,7 +14,7 @@ from corpora.tei.xml import Element
 S = TypeVar("S", bound=Span)
 
 
-class Context(NamedTuple):
+class MarkContext(NamedTuple):
     """The context of a place: its language, page and speaker."""
 
     language: Language | None = None
@@ -38,7 +38,7 @@ class Mark(NamedTuple):
     """Its ``end`` is the number of characters before it."""
     place: OpenName
     origin: str
-    context: Context
+    context: MarkContext
 
     @property
     def start(self) -> int:
@@ -51,7 +51,7 @@ class Mark(NamedTuple):
         return self.place.end if self.place.start >= 0 else self.before.end
 
 
-class Name(NamedTuple):
+class NameMark(NamedTuple):
     """An element that names something."""
 
     element: Element
@@ -59,7 +59,7 @@ class Name(NamedTuple):
     mark: Mark
 
 
-def to_mention(name: Name, span: Span, edition: Edition) -> Mention:
+def to_mention(name: NameMark, span: Span, edition: Edition) -> Mention:
     """Create the mention of a name: what it names, its element and all attributes, its place."""
     element = name.element
     attributes = {"element": element.written_name, "byte": str(element.byte)}

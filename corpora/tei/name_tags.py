@@ -15,7 +15,7 @@ from corpora.tei.patterns import template_of
 from corpora.tei.provenance import Responsibility, fingerprint, fingerprint_of, header_edits
 from corpora.tei.records import record
 from corpora.tei.source import Edit, Node, Source
-from corpora.tei.standoff import Target, stand_off_edits
+from corpora.tei.standoff import StandoffTarget, stand_off_edits
 from corpora.tei.style import Remark, certainty, escape, tag, template
 
 _ATTRIBUTE = re.compile(r"\s+([^\s=]+)\s*=\s*(?:\"[^\"]*\"|'[^']*')")
@@ -87,7 +87,7 @@ class Added:
     fragments: tuple[Fragment, ...]
     reference: tuple[str, str] | None
     """The attribute that refers to the entity, and its value; None: no reference."""
-    target: Target | None = None
+    target: StandoffTarget | None = None
     """The pointer to the characters, for a name in ``standOff``; else None."""
     node: Node | None = None
     """The element of an existing name, which gets only the reference; None for a new name."""
@@ -275,7 +275,7 @@ def _records(
 
 
 def _span(
-    source: Source, one: Added, target: Target, *, edition: Edition, by: Responsibility
+    source: Source, one: Added, target: StandoffTarget, *, edition: Edition, by: Responsibility
 ) -> tuple[Node, str, str]:
     """Write a name for ``standOff``: a ``span`` that points to the text, with the name in it.
 

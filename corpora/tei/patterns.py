@@ -55,7 +55,7 @@ class Predicate:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathStep:
     """One element of a path."""
 
     name: str
@@ -75,8 +75,8 @@ class Pattern:
     """A compiled pattern; ``text`` is what was written."""
 
     text: str = field(compare=False)
-    last: Step
-    before: tuple[Step, ...] = ()
+    last: PathStep
+    before: tuple[PathStep, ...] = ()
     """The steps to the left, nearest first."""
 
     def matches(self, element: Element) -> bool:
@@ -84,7 +84,7 @@ class Pattern:
         return self.last.fits(element) and (not self.before or _fits_above(self.before, element))
 
 
-def _fits_above(steps: Sequence[Step], element: Element) -> bool:
+def _fits_above(steps: Sequence[PathStep], element: Element) -> bool:
     """Tell whether some chain of ancestors of an element fits the steps, nearest first."""
     below = [element]  # elements that fit the step before, the deepest first
     for step in steps:
@@ -98,7 +98,7 @@ def _fits_above(steps: Sequence[Step], element: Element) -> bool:
 
 def parse_pattern(text: str) -> Pattern:
     """Compile a pattern; raises ``UsageError`` that shows the faulty place."""
-    steps: list[Step] = []
+    steps: list[PathStep] = []
     position, is_parent = 0, True
     while True:
         match = _STEP.match(text, position)
@@ -107,14 +107,14 @@ def parse_pattern(text: str) -> Pattern:
         predicates = tuple(
             _parse_predicate(part, text) for part in _PREDICATE.findall(match["predicates"])
         )
-        steps.append(Step(match["name"].lower(), predicates))
+        steps.append(PathStep(match["name"].lower(), predicates))
         position = match.end()
         if position == len(text):
             break
         if not text.startswith("/", position):
             raise UsageError(f"pattern {text!r}: cannot read {text[position:]!r}")
         is_parent = not text.startswith("//", position)
-        steps[-1] = Step(steps[-1].name, predicates, is_parent)
+        steps[-1] = PathStep(steps[-1].name, predicates, is_parent)
         position += 1 if is_parent else 2
     return Pattern(text, steps[-1], tuple(reversed(steps[:-1])))
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from corpora.segmentation.scripts import SOLID_WRAP
 from corpora.tei.edition import Edition
-from corpora.tei.layout import WORDS, Layout
+from corpora.tei.layout import WORDS, TextLayout
 from corpora.tei.reader import TeiText, read_tree
 from corpora.tei.source import Node, PlacedText, Source
 from corpora.tei.xml import Element
@@ -16,7 +16,7 @@ _MADE = -1
 _ELEMENTS = -2  # minus the index of the element
 
 
-class Place(NamedTuple):
+class CharacterPlace(NamedTuple):
     """The place of a character: its range in the file, and the innermost node around it."""
 
     start: int
@@ -24,7 +24,7 @@ class Place(NamedTuple):
     node: Node
 
 
-class PlacedLayout(Layout):
+class PlacedLayout(TextLayout):
     """A layout that records where each character comes from.
 
     ``origins`` has one number for each character of the text: its offset in the stream of the
@@ -76,7 +76,7 @@ class PlacedLayout(Layout):
             self.origins.extend(added)
 
 
-class Places:
+class CharacterPlaces:
     """The place of each character of a document; ``places[i]`` is None for a generated one.
 
     Generated characters are the line ends between blocks and the spaces that replace white space:
@@ -91,16 +91,18 @@ class Places:
     def __len__(self) -> int:
         return len(self.origins)
 
-    def __getitem__(self, index: int) -> Place | None:
+    def __getitem__(self, index: int) -> CharacterPlace | None:
         origin = self.origins[index]
         if origin >= 0:
             source = self.source
-            return Place(source.starts[origin], source.ends[origin], source.node_of(origin))
+            return CharacterPlace(
+                source.starts[origin], source.ends[origin], source.node_of(origin)
+            )
         if origin == _MADE:
             return None
         node = self.source.nodes[_ELEMENTS - origin]
         around = next(n for n in node.chain() if n is not node and not n.is_expanded)
-        return Place(node.start, node.end, around)
+        return CharacterPlace(node.start, node.end, around)
 
     def offset(self, index: int) -> int | None:
         """Return the offset of a character in the stream of the source, or None."""
@@ -136,11 +138,11 @@ class Places:
         return found < len(self._starts) and self._starts[found] < end
 
 
-def read_source(source: Source, edition: Edition) -> list[tuple[TeiText, Places]]:
+def read_source(source: Source, edition: Edition) -> list[tuple[TeiText, CharacterPlaces]]:
     """Read a file with the places of its characters."""
     layouts: list[PlacedLayout] = []
 
-    def layout() -> Layout:
+    def layout() -> TextLayout:
         layouts.append(PlacedLayout(source))
         return layouts[-1]
 
@@ -148,6 +150,6 @@ def read_source(source: Source, edition: Edition) -> list[tuple[TeiText, Places]
         source.root, edition, name=source.name, layout=layout, may_be_part=True, with_lemmas=True
     )
     return [
-        (text, Places(source, layout.origins, text.document.text if text.document else ""))
+        (text, CharacterPlaces(source, layout.origins, text.document.text if text.document else ""))
         for text, layout in zip(texts, layouts, strict=True)
     ]

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 
 from corpora.document import Document, Mention, Paragraph, Span, part_of_text, without_crossing
 from corpora.runs.plan import InputFile
-from corpora.tei.edition import APART, SIGNS, Edition, Meaning, Role
-from corpora.tei.include import INCLUDE, Part, with_included
+from corpora.tei.edition import APART, SIGNS, Edition, ElementMeaning, Role
+from corpora.tei.include import INCLUDE, IncludedPart, with_included
 from corpora.tei.languages import Segmenters, count_languages, said_language
-from corpora.tei.layout import XML_SPACE, Layout, OpenName
+from corpora.tei.layout import XML_SPACE, OpenName, TextLayout
 from corpora.tei.marks import (
-    Context,
     Mark,
-    Name,
+    MarkContext,
+    NameMark,
     divide,
     join_paragraphs,
     starting_in,
@@ -78,7 +78,7 @@ def read_tei(
     *,
     name: str,
     included: Mapping[str, InputFile] | None = None,
-    repeated: Collection[Part] = (),
+    repeated: Collection[IncludedPart] = (),
     max_bytes: int = sys.maxsize,
     with_lemmas: bool = False,
 ) -> list[TeiText]:
@@ -103,7 +103,7 @@ def read_tree(
     edition: Edition,
     *,
     name: str,
-    layout: Callable[[], Layout] = Layout,
+    layout: Callable[[], TextLayout] = TextLayout,
     may_be_part: bool = False,
     with_lemmas: bool = False,
 ) -> list[TeiText]:
@@ -144,20 +144,20 @@ class _Reader:
 
     edition: Edition
     file: File
-    layout: Layout
+    layout: TextLayout
     start: Start
     with_lemmas: bool = False
     lemmas: list[tuple[OpenName, str]] = field(default_factory=list)
     apart: list[tuple[Start, OpenName]] = field(default_factory=list)
     """The parts that become documents of their own, and where they stand."""
-    names: list[Name] = field(default_factory=list)
-    parts: deque[tuple[Element, Context, bool]] = field(default_factory=deque)
+    names: list[NameMark] = field(default_factory=list)
+    parts: deque[tuple[Element, MarkContext, bool]] = field(default_factory=deque)
     """Notes and the like, which are read at the end of the document: with their places, and whether
     white space is kept there."""
     part: str | None = None
     kind: str = "p"
     preserve: bool = False
-    context: Context = Context()
+    context: MarkContext = MarkContext()
     abbreviations: list[OpenName] = field(default_factory=list)
     marked: list[OpenName] = field(default_factory=list)
     """The sentences that the file marks."""
@@ -262,7 +262,7 @@ class _Reader:
             self.layout.block(self.kind)
             self._inside(element)
 
-    def _go_to(self, context: Context) -> None:
+    def _go_to(self, context: MarkContext) -> None:
         self.context, self.layout.language = context, context.language
 
     def _children(self, element: Element) -> None:
@@ -392,7 +392,7 @@ class _Reader:
             elif meaning.should_name:
                 self.counters[f"without a label: {_tag(inner)}"] += 1
 
-    def _count_fits(self, element: Element) -> Meaning:
+    def _count_fits(self, element: Element) -> ElementMeaning:
         """Count the edition's patterns that match an element; returns the element's meaning."""
         meaning = self.edition.meaning(element)
         for pattern in meaning.fits:
@@ -426,7 +426,7 @@ class _Reader:
             if self.with_lemmas and (lemma := _lemma_of(element)):
                 self.lemmas.append((mark.place, lemma))
             if meaning.is_name and "spanTo" not in element.attributes:
-                self.names.append(Name(element, meaning.label, mark))
+                self.names.append(NameMark(element, meaning.label, mark))
         if element.attributes.get("join") in _TOUCHES_NEXT:
             self.layout.touch()
         self.preserve = preserve
@@ -447,7 +447,7 @@ class _Reader:
         if element.name in _SPEECHES:
             self.context = self.context._replace(who=attributes.get("who", ""))
 
-    def _open_mark(self, element: Element, meaning: Meaning) -> Mark | None:
+    def _open_mark(self, element: Element, meaning: ElementMeaning) -> Mark | None:
         """Note the start of a name, an abbreviation, or the target of a pointer."""
         attributes = element.attributes
         id = attributes.get("xml:id", "")
@@ -463,7 +463,7 @@ class _Reader:
             self.marks[id] = self.marks[id] or mark
         return mark
 
-    def _empty(self, element: Element, meaning: Meaning) -> None:
+    def _empty(self, element: Element, meaning: ElementMeaning) -> None:
         """Write the characters that an empty element stands for, or count that it has none."""
         if character := self.edition.character(element):
             self.layout.append_sign(character, element)
@@ -490,7 +490,7 @@ class _Reader:
         self.counters.update(f"mentions: {mention.label or 'no label'}" for mention in kept)
         return kept
 
-    def _names_beside(self) -> Iterator[Name]:
+    def _names_beside(self) -> Iterator[NameMark]:
         """Yield the names that reach to an anchor, or stand beside the text, with their place."""
         beside = [(one, [mark]) for one, mark in self.reaching]
         beside += [(one, []) for one in self.start.stand_off]
@@ -500,7 +500,7 @@ class _Reader:
                 first = min([*marks, *found], key=lambda mark: mark.start)
                 place = OpenName(first.start, max(mark.end for mark in found))
                 self.file.beside_found.add(one.element)
-                yield Name(one.element, one.label, first._replace(place=place))
+                yield NameMark(one.element, one.label, first._replace(place=place))
             elif marks:
                 self.counters[_points_nowhere(one.element)] += 1
 

@@ -34,7 +34,7 @@ from corpora.tei.writer import (
     Skipped,
     TeiFile,
     WriteOptions,
-    Written,
+    WrittenFile,
 )
 
 COLUMNS = (
@@ -70,7 +70,7 @@ Refer = Callable[[Mention], Mention]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class ReviewedLine:
     """A line of the list, as a person left it."""
 
     file: str
@@ -98,7 +98,7 @@ class Candidate:
 class Placed:
     """A line with a known place: the suggestion, and the name to write."""
 
-    candidate: Candidate
+    candidate: ReviewedLine
     document: str
     suggestion: Mention | None
     mention: Mention
@@ -154,7 +154,7 @@ def _unescape(text: str) -> str:
     return _ESCAPE.sub(lambda found: _PLAIN.get(found[0], found[0]), text)
 
 
-def read_candidates(path: Path) -> list[Candidate]:
+def read_candidates(path: Path) -> list[ReviewedLine]:
     """Read the list after review; raises ``UsageError`` with file, line and what to write.
 
     Reads what spreadsheets save: UTF-8, UTF-16 or Windows-1252; tabs, ``;`` or ``,`` between
@@ -191,7 +191,7 @@ def _decoded(data: bytes) -> str:
         return data.decode("cp1252", errors="replace")
 
 
-def _candidate(cells: Mapping[str, str], where: str) -> Candidate:
+def _candidate(cells: Mapping[str, str], where: str) -> ReviewedLine:
     plain = dict.fromkeys(COLUMNS, "")
     plain |= {name: _unescape(unguarded(value)) for name, value in cells.items()}
     answer = plain.get("accept", "").strip().lower()
@@ -204,7 +204,7 @@ def _candidate(cells: Mapping[str, str], where: str) -> Candidate:
         raise UsageError(f"{where}: has no label; to leave the name out, write accept = no.")
     known, _, entity = plain.get("suggested", "").strip().partition(" ")
     place = _place(plain, where)
-    return Candidate(
+    return ReviewedLine(
         file=plain["file"],
         document=plain["document"],
         name=plain["name"].strip("\ufeff") if place else plain["name"].strip(),
@@ -257,7 +257,7 @@ def model_file(path: Path) -> Path:
     return path.with_name(f"{path.name}.model.json")
 
 
-def model_of_list(path: Path, candidates: Iterable[Candidate]) -> Model:
+def model_of_list(path: Path, candidates: Iterable[ReviewedLine]) -> Model:
     """Read which model made the predictions of a list; raises ``UsageError``.
 
     A list of new lines alone, which a person wrote, needs no model.
@@ -275,9 +275,9 @@ def model_of_list(path: Path, candidates: Iterable[Candidate]) -> Model:
         ) from error
 
 
-def by_file(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:
+def by_file(candidates: Iterable[ReviewedLine]) -> dict[str, list[ReviewedLine]]:
     """Group the lines by file, in the order of the list."""
-    files: dict[str, list[Candidate]] = {}
+    files: dict[str, list[ReviewedLine]] = {}
     for candidate in candidates:
         files.setdefault(candidate.file, []).append(candidate)
     return files
@@ -287,7 +287,7 @@ def by_file(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:
 class Applied:
     """A file with the names of a list, and the decisions."""
 
-    written: Written
+    written: WrittenFile
     decisions: list[Decision]
     unplaced: list[str]
     """Messages on lines without a place in the text, as ``c.tsv:7: why``."""
@@ -296,7 +296,7 @@ class Applied:
 def apply_candidates(
     data: bytes,
     edition: Edition,
-    candidates: Sequence[Candidate],
+    candidates: Sequence[ReviewedLine],
     *,
     name: str,
     model: Model,
@@ -317,7 +317,7 @@ def apply_candidates(
     placed: list[Placed] = []
     skipped: list[Skipped] = []
     unplaced: list[tuple[str, str]] = []
-    seen: dict[tuple[str, Mention | None, Mention], Candidate] = {}
+    seen: dict[tuple[str, Mention | None, Mention], ReviewedLine] = {}
     for candidate in candidates:
         found = located(_with_entity(candidate, file.edition), texts)
         if candidate.there and not isinstance(found, str):
@@ -357,7 +357,7 @@ def apply_candidates(
     return Applied(whole, made, [f"{where}: {reason}" for where, reason in unplaced])
 
 
-def _with_entity(candidate: Candidate, edition: Edition) -> Candidate:
+def _with_entity(candidate: ReviewedLine, edition: Edition) -> ReviewedLine:
     """Normalize the entity of a line, if a person typed it."""
     typed, suggested = candidate.entity, candidate.suggested
     if typed is None or (suggested and suggested[1] == typed):
@@ -365,14 +365,14 @@ def _with_entity(candidate: Candidate, edition: Edition) -> Candidate:
     return replace(candidate, entity=typed_entity(typed, edition))
 
 
-def _as_written(mention: Mention, candidate: Candidate, refer: Refer | None) -> Mention:
+def _as_written(mention: Mention, candidate: ReviewedLine, refer: Refer | None) -> Mention:
     """Return a mention with its reference in the way of the files, and the remark of its line."""
     mention = refer(mention) if refer else mention
     remark = {REMARK: candidate.remark} if candidate.remark else {}
     return replace(mention, attributes={**mention.attributes, **remark})
 
 
-def _check_agree(first: Candidate, second: Candidate) -> None:
+def _check_agree(first: ReviewedLine, second: ReviewedLine) -> None:
     """Raise ``UsageError`` if one of two lines on one name accepts it, and the other does not."""
     if first.is_accepted != second.is_accepted:
         raise UsageError(
@@ -381,7 +381,7 @@ def _check_agree(first: Candidate, second: Candidate) -> None:
         )
 
 
-def _check_label(candidate: Candidate, edition: Edition) -> None:
+def _check_label(candidate: ReviewedLine, edition: Edition) -> None:
     try:
         template(edition, candidate.label)
     except UsageError as error:
@@ -395,7 +395,7 @@ def _write(
     model: Model,
     options: WriteOptions,
     decisions: Decisions | None,
-) -> Written:
+) -> WrittenFile:
     """Write the names of a model, then those that a person found."""
     standing = {}
     for document in file.documents:
@@ -463,7 +463,7 @@ def _decision(one: Placed, file: str, text: str, *, model: Model, reviewer: str)
     )
 
 
-def located(candidate: Candidate, texts: Mapping[str, str]) -> Placed | str:
+def located(candidate: ReviewedLine, texts: Mapping[str, str]) -> Placed | str:
     """Find the place of a line in the documents of its file; else return the reason."""
     if candidate.place is None:
         return _found_by_name(candidate, texts)
@@ -483,7 +483,7 @@ def located(candidate: Candidate, texts: Mapping[str, str]) -> Placed | str:
     return Placed(candidate, candidate.document, suggestion, mention)
 
 
-def mentions_in(candidates: Iterable[Candidate], document: Document) -> list[Mention]:
+def mentions_in(candidates: Iterable[ReviewedLine], document: Document) -> list[Mention]:
     """List the suggestions that are in a document, as a model made them."""
     texts = {document.id: document.text}
     found = (
@@ -495,7 +495,7 @@ def mentions_in(candidates: Iterable[Candidate], document: Document) -> list[Men
 _Place = tuple[int, int]
 
 
-def _places(candidate: Candidate, text: str, place: _Place) -> tuple[_Place, _Place] | str:
+def _places(candidate: ReviewedLine, text: str, place: _Place) -> tuple[_Place, _Place] | str:
     """Find the places of a suggestion and of the name that a person made of it, or the reason."""
     start, end = place
     if _is_same(candidate.name, text[start:end]):
@@ -520,7 +520,7 @@ def _is_same(cell: str, text: str) -> bool:
                for a, b in pairs)  # fmt: skip
 
 
-def _is_around(candidate: Candidate, text: str, place: _Place) -> bool:
+def _is_around(candidate: ReviewedLine, text: str, place: _Place) -> bool:
     """Tell whether the text before and after a suggestion is as the list has it."""
     start, end = place
     before, after = text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
@@ -550,7 +550,7 @@ def _words(text: str) -> re.Pattern[str]:
     return re.compile(r"\s*" + r"\s+".join(map(re.escape, text.split())))
 
 
-def _found_by_name(candidate: Candidate, texts: Mapping[str, str]) -> Placed | str:
+def _found_by_name(candidate: ReviewedLine, texts: Mapping[str, str]) -> Placed | str:
     """Find the only place of a name between the contexts that the line gives."""
     name = re.compile(r"\s+".join(map(re.escape, candidate.name.split())))
     after, before = _words(candidate.after), _words(candidate.before[::-1])

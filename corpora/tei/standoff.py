@@ -15,7 +15,7 @@ from typing import NamedTuple
 from corpora.document import Span
 from corpora.tei.fragments import content_rules
 from corpora.tei.layout import XML_SPACE
-from corpora.tei.places import Places
+from corpora.tei.places import CharacterPlaces
 from corpora.tei.provenance import P4_ROOTS, Responsibility
 from corpora.tei.source import Edit, Node, Source
 from corpora.tei.style import tag
@@ -26,19 +26,19 @@ _STEP = re.compile(r"/\*\[local-name\(\)='([^']+)'\]\[(\d+)\]")
 _PLAIN_ID = re.compile(r"[\w.-]+")
 
 
-class Target(NamedTuple):
+class StandoffTarget(NamedTuple):
     """A pointer to characters, and the ``TEI`` element that they stand in."""
 
     pointer: str
     tei: Node
 
 
-def may_hold(target: Target, name: str) -> bool:
+def may_hold(target: StandoffTarget, name: str) -> bool:
     """Tell whether TEI allows an element in a ``span`` of a ``standOff``; TEI P4 has none."""
     return target.tei.name not in P4_ROOTS and name.lower() in content_rules().in_span
 
 
-def pointer_to(span: Span, text: str, places: Places) -> Target | None:
+def pointer_to(span: Span, text: str, places: CharacterPlaces) -> StandoffTarget | None:
     """Build a pointer to the characters of a name; None if it cannot point to any.
 
     That is if none of them is in the file, or no element around them can be an anchor.
@@ -56,7 +56,7 @@ def pointer_to(span: Span, text: str, places: Places) -> Target | None:
     if anchor is None:
         return None
     ranges = [f",{start - anchor.first},{end - start}" for start, end in _runs(offsets, source)]
-    return Target(f"#string-range({_name(source, anchor)}{''.join(ranges)})", tei)
+    return StandoffTarget(f"#string-range({_name(source, anchor)}{''.join(ranges)})", tei)
 
 
 def _is_anchor(node: Node) -> bool:

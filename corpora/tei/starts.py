@@ -9,7 +9,7 @@ from itertools import count
 from corpora.document import Document
 from corpora.tei.edition import Edition, Role
 from corpora.tei.header import Columns, base_of, read_header, read_rules
-from corpora.tei.marks import Context
+from corpora.tei.marks import MarkContext
 from corpora.tei.pointers import ids_of
 from corpora.tei.prefixes import Prefixes, read_prefixes
 from corpora.tei.standoff_names import StandOff, places_of_ids, stand_off_names
@@ -86,7 +86,7 @@ class Start:
     document_id: str
     columns: Columns
     """The columns of the document, except its text and what is read with it."""
-    context: Context
+    context: MarkContext
     split_with: str
     part: str | None = None
     """The name of the element if it is a note; else None."""
@@ -106,7 +106,7 @@ def start_of_file(tei: Element, document_id: str, edition: Edition, *, lang: str
         tei,
         document_id,
         with_metadata(columns, edition, scope),
-        Context(edition.language(columns["lang"])),
+        MarkContext(edition.language(columns["lang"])),
         split_with=document_id,
         stand_off=stand_off_names(tei, edition),
         preserve=edition.obeys_xml_space and _asks_for_space(tei),

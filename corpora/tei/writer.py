@@ -27,7 +27,7 @@ from corpora.tei.decisions import Answers, Settled
 from corpora.tei.edition import Edition
 from corpora.tei.fragments import Fragment, Fragmenter, Unplaceable
 from corpora.tei.name_tags import Added, Failure, compose
-from corpora.tei.places import Places, read_source
+from corpora.tei.places import CharacterPlaces, read_source
 from corpora.tei.prefixes import union
 from corpora.tei.proof import prove
 from corpora.tei.provenance import Model, Responsibility
@@ -35,7 +35,7 @@ from corpora.tei.reader import TeiText
 from corpora.tei.records import NO_RECORD
 from corpora.tei.schema import new_errors
 from corpora.tei.source import Node, Source
-from corpora.tei.standoff import Target, may_hold, pointer_to
+from corpora.tei.standoff import StandoffTarget, may_hold, pointer_to
 from corpora.tei.style import REMARK, Remark, check_labels, reference, remark_on, template
 from corpora.tei.undo import CHANGED, Kept, take_out_of
 from corpora.tei.xml import PARTS, XmlError
@@ -130,7 +130,7 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenFile:
     """A file with names in it; each prediction is written, or skipped with a reason."""
 
     file: "TeiFile"
@@ -154,7 +154,7 @@ class Written:
         options: WriteOptions,
         standing: Standing = _NOTHING_DECIDED,
         corrections: Corrections = _NO_CORRECTIONS,
-    ) -> "Written":
+    ) -> "WrittenFile":
         """Write further names into the file, of another model or a person; all others are kept."""
         more = self.file.write(
             mentions_by_document,
@@ -182,7 +182,7 @@ class TeiFile:
 
     source: Source
     edition: Edition
-    texts: list[tuple[TeiText, Places]]
+    texts: list[tuple[TeiText, CharacterPlaces]]
 
     @classmethod
     def read(cls, data: bytes, edition: Edition, *, name: str) -> "TeiFile":
@@ -205,7 +205,7 @@ class TeiFile:
         options: WriteOptions = DEFAULT_OPTIONS,
         standing: Standing = _NOTHING_DECIDED,
         corrections: Corrections = _NO_CORRECTIONS,
-    ) -> Written:
+    ) -> WrittenFile:
         """Write mentions, with offsets in the documents, into the file, and correct names in it.
 
         A mention on which a person has decided is skipped, and a name that a person accepted is not
@@ -283,7 +283,7 @@ def write_predictions(
     name: str,
     model: Model,
     options: WriteOptions = DEFAULT_OPTIONS,
-) -> Written:
+) -> WrittenFile:
     """Read a file, and write mentions into it; raises what ``TeiFile`` raises."""
     file = TeiFile.read(data, edition, name=name)
     return file.write(mentions_by_document, model=model, options=options)
@@ -306,7 +306,7 @@ class _Writer:
 
     def write(
         self, mentions_by_document: Mapping[str, Sequence[Mention]], corrections: Corrections
-    ) -> Written:
+    ) -> WrittenFile:
         """Place, compose and prove the mentions and corrections; those that fail are skipped."""
         file, given = self.file, mentions_by_document.keys() | corrections.keys()
         if unknown := given - {document.id for document in file.documents}:
@@ -335,7 +335,7 @@ class _Writer:
         self._choose_header(placed)
         proven, written = self._settle((file, []), placed)
         counters = self._counters(written)
-        return Written(proven, len(written), counters, self.skipped, self.kept)
+        return WrittenFile(proven, len(written), counters, self.skipped, self.kept)
 
     @cached_property
     def _known_targets(self) -> set[str | None]:
@@ -400,7 +400,7 @@ class _Writer:
             yield Added(document, mention, (), found, node=node)
 
     def _correcting(
-        self, document: Document, places: Places, correction: Correction
+        self, document: Document, places: CharacterPlaces, correction: Correction
     ) -> Iterator[Added]:
         """Yield the replacement of an existing name, or skip it with a reason."""
         new, key = correction.new, correction.old.key
@@ -477,7 +477,7 @@ class _Writer:
         for mention in self._wanted(document, mentions):
             found = reference(mention, self.file.edition)
             fragments: list[Fragment] = []
-            target: Target | None = None
+            target: StandoffTarget | None = None
             try:
                 fragments = fragmenter.fragments(mention, document.text)
                 reason = ""

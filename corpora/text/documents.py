@@ -13,7 +13,7 @@ from corpora.text.paragraphs import (
     first_line,
     sign_of_paragraphs,
 )
-from corpora.text.records import Record
+from corpora.text.records import TextRecord
 
 
 @dataclass(slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class DocumentMaker:
     documents: DocumentColumns = field(default_factory=DocumentColumns)
     counters: Counter[str] = field(default_factory=Counter)
 
-    def add(self, record: Record, *, source: str, group: str) -> str:
+    def add(self, record: TextRecord, *, source: str, group: str) -> str:
         """Add the row of a record; return why the record is left out, empty if it is kept.
 
         Counts ``documents.line|blank|indent`` by how the paragraphs were found, and ``characters``,
@@ -63,7 +63,7 @@ class DocumentMaker:
         self.counters["sentences"] += len(sentences)
         return ""
 
-    def _scalars(self, record: Record, *, group: str) -> dict[str, str | None]:
+    def _scalars(self, record: TextRecord, *, group: str) -> dict[str, str | None]:
         """Return the columns that are strings, except text and source."""
         scalars = {name: self._value(value) for name, value in record.columns.items()}
         group = scalars.get("group") or group
@@ -76,14 +76,16 @@ class DocumentMaker:
             "license": scalars.get("license") or self.license,
         }
 
-    def _heading(self, text: str, record: Record, *, title: str | None) -> tuple[int, int] | None:
+    def _heading(
+        self, text: str, record: TextRecord, *, title: str | None
+    ) -> tuple[int, int] | None:
         """Find the first line, if it is the title, normalized or as it stands in the file."""
         start, end = first_line(text)
         titles = {title, self._title(record.written_title)} - {None}
         return (start, end) if " ".join(text[start:end].split()) in titles else None
 
     def _blocks(
-        self, text: str, record: Record, heading: tuple[int, int] | None
+        self, text: str, record: TextRecord, heading: tuple[int, int] | None
     ) -> list[tuple[int, int]]:
         """Find the paragraphs; a heading is a paragraph of its own."""
         how = self.paragraphs
@@ -103,6 +105,6 @@ class DocumentMaker:
         """Clean a value, its white space too; None if nothing is left."""
         return None if value is None else " ".join(clean(value, self.counters).split()) or None
 
-    def _metadata(self, record: Record) -> dict[str, str]:
+    def _metadata(self, record: TextRecord) -> dict[str, str]:
         counters = self.counters
         return {clean(key, counters): clean(v, counters) for key, v in record.metadata.items()}

@@ -11,7 +11,7 @@ from corpora.document import Rejected
 from corpora.errors import UsageError
 from corpora.runs.record_errors import read_record
 from corpora.segmentation.language_tags import is_tag
-from corpora.text.records import Place, Record
+from corpora.text.records import RecordSource, TextRecord
 
 _DEFAULTS = {
     "text": ("text",),
@@ -57,8 +57,8 @@ def parse_fields(arguments: Sequence[str]) -> dict[str, str]:
 
 
 def read_json_lines(
-    lines: Iterable[str | None], fields: Fields, place: Place, *, counters: Counter[str]
-) -> Iterator[Record | Rejected]:
+    lines: Iterable[str | None], fields: Fields, place: RecordSource, *, counters: Counter[str]
+) -> Iterator[TextRecord | Rejected]:
     """Read a record from each line; blank lines count as ``lines.blank``.
 
     A record without an id of its own is ``FILE#LINE``. A field with the default name of a
@@ -80,8 +80,8 @@ def read_json_lines(
 
 
 def _read_line(
-    line: str, fields: Fields, place: Place, *, number: int, counters: Counter[str]
-) -> Record | Rejected:
+    line: str, fields: Fields, place: RecordSource, *, number: int, counters: Counter[str]
+) -> TextRecord | Rejected:
     try:
         values = _parse(line)
         record, unusable = _record(values, fields, place, line=number)
@@ -130,8 +130,8 @@ def is_object(line: str) -> bool:
 
 
 def _record(
-    values: dict[str, object], fields: Fields, place: Place, *, line: int
-) -> tuple[Record, list[str]]:
+    values: dict[str, object], fields: Fields, place: RecordSource, *, line: int
+) -> tuple[TextRecord, list[str]]:
     """Make the record; return it with the fields that have no usable value for their column."""
     columns: dict[str, str] = {}
     used, unusable = set(), []
@@ -147,7 +147,7 @@ def _record(
                 used.add(field)
                 break
     text, title, own_id = columns.pop("text"), columns.pop("title", None), columns.pop("id", None)
-    record = Record(
+    record = TextRecord(
         text,
         own_id if own_id is not None else f"{place.source}#{place.line + line - 1}",
         has_own_id=own_id is not None,

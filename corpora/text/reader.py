@@ -17,7 +17,7 @@ from corpora.text.detection import detect
 from corpora.text.encodings import Encoding, decode
 from corpora.text.json_lines import Fields, is_object, read_json_lines
 from corpora.text.opening import TextError, archive_kind, read_chunks
-from corpora.text.records import Place, Record, read_whole, split_at, split_at_blanks
+from corpora.text.records import RecordSource, TextRecord, read_whole, split_at, split_at_blanks
 from corpora.text.wikiextractor_output import START, is_start, read_docs
 
 PLAIN, DOC, JSON_LINES, JSON = "plain", "doc", "jsonl", "json"
@@ -30,7 +30,7 @@ BORDERS = {  # a record begins after the first byte of a match
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class TextSettings:
     """Settings for reading text files; format ``auto`` and encoding None are detected."""
 
     format: str = "auto"
@@ -46,7 +46,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TextPart:
     """A part of a file, or all of it, with the format and encoding of the file."""
 
     format: str
@@ -61,7 +61,7 @@ class Part:
     """The number of invalid bytes in the file."""
 
 
-def examine(path: Path, settings: Settings, *, name: str) -> Part:
+def examine(path: Path, settings: TextSettings, *, name: str) -> TextPart:
     """Detect encoding and format of a file; raise ``TextError`` where it cannot be read."""
     chunks = partial(read_chunks, path, name=name, max_bytes=settings.max_bytes)
     encoding = detect(chunks, name=name, named=settings.encoding)
@@ -75,7 +75,7 @@ def examine(path: Path, settings: Settings, *, name: str) -> Part:
             f"{name}: is JSON, but has no record on a line of its own. Write it as JSON Lines (an "
             "array with jq -c '.[]'), or read it as text with --format plain.",
         )
-    return Part(form, encoding.name, n_invalid=encoding.n_invalid)
+    return TextPart(form, encoding.name, n_invalid=encoding.n_invalid)
 
 
 def detect_format(lines: Iterable[str | None]) -> str:
@@ -115,15 +115,15 @@ def cut(path: Path, form: str, *, range_bytes: int) -> Iterator[tuple[int, int, 
 
 
 def read_unit(
-    unit: Unit, settings: Settings, *, counters: Counter[str]
-) -> Iterator[tuple[str, Record | Rejected]]:
+    unit: Unit, settings: TextSettings, *, counters: Counter[str]
+) -> Iterator[tuple[str, TextRecord | Rejected]]:
     """Read the files of a unit, or its part of a file; yield each record with its file name.
 
     Yields at most the ``limit`` of the unit. Raises ``InputChangedError`` where a file is
     not what the plan saw.
     """
     place = {name: value for name, value in unit.part.items() if name != "limit"}
-    part = Part(**place) if place else None
+    part = TextPart(**place) if place else None
     records = (
         (file.name, record)
         for file in unit.inputs
@@ -135,16 +135,16 @@ def read_unit(
 
 
 def read_records(
-    path: Path, settings: Settings, *, name: str, part: Part | None, counters: Counter[str]
-) -> Iterator[Record | Rejected]:
+    path: Path, settings: TextSettings, *, name: str, part: TextPart | None, counters: Counter[str]
+) -> Iterator[TextRecord | Rejected]:
     """Read a file, or a part of one; a file that cannot be read is one rejected record."""
     records = _read(path, settings, name=name, part=part, counters=counters)
     return read_file_records(records, source=name)
 
 
 def _read(
-    path: Path, settings: Settings, *, name: str, part: Part | None, counters: Counter[str]
-) -> Iterator[Record | Rejected]:
+    path: Path, settings: TextSettings, *, name: str, part: TextPart | None, counters: Counter[str]
+) -> Iterator[TextRecord | Rejected]:
     try:
         found = part or examine(path, settings, name=name)
         if found.start == 0:
@@ -156,7 +156,7 @@ def _read(
         encoding = Encoding(found.encoding, found.n_invalid)
         decoded = decode(chunks, encoding, counters, at_start=found.start == 0)
         text = with_line_feeds(decoded, counters)
-        place = Place(name, found.line, settings.max_characters)
+        place = RecordSource(name, found.line, settings.max_characters)
         lines = read_lines(text, max_characters=settings.max_characters)
         if found.format == DOC:
             yield from read_docs(lines, place, metadata=settings.metadata, counters=counters)

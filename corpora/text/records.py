@@ -13,7 +13,7 @@ grow with their square."""
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class TextRecord:
     """A document as written in a file."""
 
     text: str
@@ -33,7 +33,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RecordSource:
     """The file, or part of a file, that records come from, for messages and ids."""
 
     source: str
@@ -60,7 +60,7 @@ class Place:
         return self.reject(line, "too_large", what=what)
 
 
-class Lines:
+class RecordLines:
     """The lines of a record that is being read; none are kept if the record is too long."""
 
     def __init__(self, max_characters: int) -> None:
@@ -90,7 +90,7 @@ class Lines:
         return "\n".join(self._lines)
 
 
-def read_whole(chunks: Iterable[str], place: Place) -> Iterator[Record | Rejected]:
+def read_whole(chunks: Iterable[str], place: RecordSource) -> Iterator[TextRecord | Rejected]:
     """Read a file as one record, with every character."""
     held: list[str] = []
     n_characters = 0
@@ -100,36 +100,36 @@ def read_whole(chunks: Iterable[str], place: Place) -> Iterator[Record | Rejecte
             yield place.too_long(1)
             return
         held.append(chunk)
-    yield Record("".join(held), place.source, is_plain=True)
+    yield TextRecord("".join(held), place.source, is_plain=True)
 
 
 def split_at(
-    lines: Iterable[str | None], pattern: re.Pattern[str], place: Place
-) -> Iterator[Record | Rejected]:
+    lines: Iterable[str | None], pattern: re.Pattern[str], place: RecordSource
+) -> Iterator[TextRecord | Rejected]:
     """Split lines into records, ``FILE#1`` …; each line with the pattern begins one, as its title.
 
     The text before the first such line is ``FILE#0``. The pattern is looked for in the first
     ``SEARCHED`` characters of a line.
     """
-    held, n, title = Lines(place.max_characters), 0, ""
+    held, n, title = RecordLines(place.max_characters), 0, ""
     for number, line in enumerate(lines, 1):
         if line is not None and pattern.search(line, 0, SEARCHED):
             if held.first:
                 yield _record(held, place, n, title=title)
-            held, n, title = Lines(place.max_characters), n + 1, line.strip()
+            held, n, title = RecordLines(place.max_characters), n + 1, line.strip()
         held.add(number, line)
     if held.first or not n:  # an empty file is one record
         yield _record(held, place, n, title=title)
 
 
 def split_at_blanks(
-    lines: Iterable[str | None], n_blank: int, place: Place
-) -> Iterator[Record | Rejected]:
+    lines: Iterable[str | None], n_blank: int, place: RecordSource
+) -> Iterator[TextRecord | Rejected]:
     """Split lines into records, ``FILE#1`` …, at ``n_blank`` or more blank lines; 0: at each line.
 
     The blank lines between records belong to no record.
     """
-    held, n = Lines(place.max_characters), 1
+    held, n = RecordLines(place.max_characters), 1
     blanks: list[tuple[int, str]] = []
     n_blanks = 0
     for number, line in enumerate(lines, 1):
@@ -140,7 +140,7 @@ def split_at_blanks(
             continue
         if held.first and n_blanks >= n_blank:
             yield _record(held, place, n)
-            held, n = Lines(place.max_characters), n + 1
+            held, n = RecordLines(place.max_characters), n + 1
         elif n_blanks:
             for blank in blanks:
                 held.add(*blank)
@@ -149,7 +149,9 @@ def split_at_blanks(
     yield _record(held, place, n)
 
 
-def _record(held: Lines, place: Place, number: int, *, title: str = "") -> Record | Rejected:
+def _record(
+    held: RecordLines, place: RecordSource, number: int, *, title: str = ""
+) -> TextRecord | Rejected:
     if held.is_too_long:
         return place.too_long(held.first)
-    return Record(held.text, f"{place.source}#{number}", is_plain=True, title=title or None)
+    return TextRecord(held.text, f"{place.source}#{number}", is_plain=True, title=title or None)

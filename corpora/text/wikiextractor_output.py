@@ -13,7 +13,7 @@ from html import unescape
 
 from corpora.document import Rejected
 from corpora.runs.record_errors import read_record
-from corpora.text.records import Lines, Place, Record
+from corpora.text.records import RecordLines, RecordSource, TextRecord
 
 START = '<doc id="'
 _END = "</doc>"
@@ -28,18 +28,22 @@ def is_start(line: str) -> bool:
 
 
 def read_docs(
-    lines: Iterable[str | None], place: Place, *, metadata: Sequence[str], counters: Counter[str]
-) -> Iterator[Record | Rejected]:
+    lines: Iterable[str | None],
+    place: RecordSource,
+    *,
+    metadata: Sequence[str],
+    counters: Counter[str],
+) -> Iterator[TextRecord | Rejected]:
     """Read the articles; reject text outside of articles and articles without an end.
 
     ``metadata`` are names of attributes to keep, ``*`` for all others. Blank lines between articles
     count as ``lines.blank``.
     """
-    held, tag, begin = Lines(place.max_characters), "", 0
+    held, tag, begin = RecordLines(place.max_characters), "", 0
     for number, line in enumerate(lines, 1):
         if line is not None and is_start(line):
             yield from _broken(held, tag, place, begin=begin)
-            held, tag, begin = Lines(place.max_characters), line, number
+            held, tag, begin = RecordLines(place.max_characters), line, number
         elif tag and line is not None and line.rstrip() == _END:
             yield read_record(
                 partial(_record, held, tag, place, begin=begin, metadata=metadata),
@@ -47,7 +51,7 @@ def read_docs(
                 position=f"line {place.line + begin - 1}",
                 excerpt=tag,
             )
-            held, tag = Lines(place.max_characters), ""
+            held, tag = RecordLines(place.max_characters), ""
         elif tag or line is None or line.strip():
             held.add(number, line)
         else:
@@ -55,7 +59,7 @@ def read_docs(
     yield from _broken(held, tag, place, begin=begin)
 
 
-def _broken(held: Lines, tag: str, place: Place, *, begin: int) -> Iterator[Rejected]:
+def _broken(held: RecordLines, tag: str, place: RecordSource, *, begin: int) -> Iterator[Rejected]:
     """Reject an article without an end tag, or text outside of articles."""
     if tag:
         what = "<doc …> without </doc>: the file was cut, or the article is damaged."
@@ -66,8 +70,8 @@ def _broken(held: Lines, tag: str, place: Place, *, begin: int) -> Iterator[Reje
 
 
 def _record(
-    held: Lines, tag: str, place: Place, *, begin: int, metadata: Sequence[str]
-) -> Record | Rejected:
+    held: RecordLines, tag: str, place: RecordSource, *, begin: int, metadata: Sequence[str]
+) -> TextRecord | Rejected:
     if held.is_too_long:
         return place.too_long(begin)
     attributes = dict(_ATTRIBUTE.findall(tag.rstrip()[len("<doc") : -1]))
@@ -75,7 +79,7 @@ def _record(
     if not id.strip():
         return place.reject(begin, "missing_field", what="an empty id. Fix it.", excerpt=tag)
     columns = {_COLUMNS[name]: attributes.pop(name) for name in _COLUMNS if name in attributes}
-    return Record(
+    return TextRecord(
         held.text,
         id,
         has_own_id=True,

@@ -32,7 +32,7 @@ _REPEATS = 1 << 12
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rules:
+class VocabularyLimits:
     """The limits of a vocabulary that is learned."""
 
     size: int
@@ -44,7 +44,7 @@ class Rules:
     """The least count of a word that is learned from."""
 
 
-def learn(table: WordTable, counts: CharacterCounts, rules: Rules) -> list[str]:
+def learn(table: WordTable, counts: CharacterCounts, rules: VocabularyLimits) -> list[str]:
     """Learn the subwords, in the order of their ids; fewer than ``size`` if there are no more.
 
     Raises ``CorpusError`` where there are no words.
@@ -75,7 +75,7 @@ def size_for(n_distinct: int) -> int:
     return min(max(n_distinct // _WORDS_OF_SUBWORD, _SMALLEST), _LARGEST)
 
 
-def limited(rules: Rules, table: WordTable) -> Rules:
+def limited(rules: VocabularyLimits, table: WordTable) -> VocabularyLimits:
     """Choose the size if it is 0, and a ``min_count`` that leaves at most ``MAX_WORDS`` words.
 
     Words that are seen equally often are all learned from, or none of them; the most frequent words
@@ -97,7 +97,7 @@ def limited(rules: Rules, table: WordTable) -> Rules:
     return replace(rules, size=size, min_count=max(rules.min_count, least))
 
 
-def _always(rules: Rules) -> set[str]:
+def _always(rules: VocabularyLimits) -> set[str]:
     """Return the letters and digits that any text may have: they always have subwords."""
     return {*_ALWAYS, *(_ALWAYS.upper() if rules.cased else "")}
 
@@ -108,7 +108,7 @@ def _ranked(counts: Ints) -> list[str]:
     return [chr(code) for code in codes[np.argsort(-counts[codes], kind="stable")].tolist()]
 
 
-def _choose_characters(counts: CharacterCounts, rules: Rules) -> list[str]:
+def _choose_characters(counts: CharacterCounts, rules: VocabularyLimits) -> list[str]:
     """Choose the fewest characters that cover enough, and fill half of the vocabulary at most."""
     always = _always(rules)
     wanted = COVERAGE * int(counts.all.sum())
@@ -126,7 +126,7 @@ def _choose_characters(counts: CharacterCounts, rules: Rules) -> list[str]:
     return chosen
 
 
-def _choose_subwords(counts: CharacterCounts, rules: Rules) -> list[str]:
+def _choose_subwords(counts: CharacterCounts, rules: VocabularyLimits) -> list[str]:
     """Choose the most frequent characters as subwords.
 
     A character that begins a word and one that continues a word are different subwords.
@@ -143,7 +143,11 @@ def _choose_subwords(counts: CharacterCounts, rules: Rules) -> list[str]:
 
 
 def _merge_pairs(
-    table: WordTable, characters: Sequence[str], continuing: Sequence[str], *, rules: Rules
+    table: WordTable,
+    characters: Sequence[str],
+    continuing: Sequence[str],
+    *,
+    rules: VocabularyLimits,
 ) -> list[str]:
     from tokenizers import Tokenizer as Backend
     from tokenizers import models, pre_tokenizers, trainers
@@ -189,7 +193,11 @@ def _lines(table: WordTable, is_kept: NDArray[np.bool_], *, min_count: int) -> I
 
 
 def measure(
-    table: WordTable, characters: CharacterCounts, subwords: Sequence[str], *, rules: Rules
+    table: WordTable,
+    characters: CharacterCounts,
+    subwords: Sequence[str],
+    *,
+    rules: VocabularyLimits,
 ) -> tuple[Ints, dict[str, int]]:
     """Cut all counted words; return how often each subword occurs, by id, and counters."""
     tokenizer = _words_alone(subwords)

@@ -4,10 +4,10 @@ import unicodedata
 from collections.abc import Mapping
 
 from corpora.reports import markdown_table
-from corpora.tokenization.learning import Rules
+from corpora.tokenization.learning import VocabularyLimits
 
 
-def report(counters: Mapping[str, int], rules: Rules) -> str:
+def report(counters: Mapping[str, int], rules: VocabularyLimits) -> str:
     """Write the text of ``report.md``, from the counters of the pipeline."""
     kind = "characters" if rules.characters else "WordPiece"
     case = "cased" if rules.cased else "lower-cased"

@@ -69,7 +69,7 @@ def total_batches(sums: Sums) -> Iterator[pa.RecordBatch]:
 
 
 @dataclass(frozen=True)
-class Words:
+class WordCounts:
     """Distinct words and their counts."""
 
     words: list[str]
@@ -103,10 +103,10 @@ class WordTable:
 
     paths: Sequence[Path]
 
-    def batches(self) -> Iterator[Words]:
+    def batches(self) -> Iterator[WordCounts]:
         """Yield the words in batches; each word once."""
         for batch in read_shards(self.paths, SCHEMAS["word_totals"]):
-            yield Words(batch.column("word").to_pylist(), batch.column("count").to_numpy())
+            yield WordCounts(batch.column("word").to_pylist(), batch.column("count").to_numpy())
 
 
 @dataclass(frozen=True)

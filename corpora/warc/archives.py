@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from corpora.errors import CountedError
-from corpora.warc.packing import GZIP, Packing, Stream, archives_in, packing_at
+from corpora.warc.packing import GZIP, MemberStream, Packing, archives_in, packing_at
 
 TRUNCATED = "truncated_archive"
 """The reason for a file that ends inside a gzip member; what was unpacked before is right."""
@@ -45,7 +45,7 @@ class _Member:
 
     start: int
     """The offset in the file."""
-    stream: Stream
+    stream: MemberStream
     n_packed: int = 0
     n_unpacked: int = 0
 

@@ -29,7 +29,7 @@ _UNREAD = {
 """First bytes of files that hold archives, and what to do with the file."""
 
 
-class Stream(Protocol):
+class MemberStream(Protocol):
     """A member that is being unpacked; it keeps what it was given and has not unpacked yet."""
 
     @property
@@ -76,7 +76,7 @@ class Packing:
 
     magic: bytes
     """The first bytes of each member."""
-    open: Callable[[], Stream]
+    open: Callable[[], MemberStream]
     errors: tuple[type[Exception], ...]
     """The errors of a damaged member."""
 

@@ -70,7 +70,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class WarcRecord:
     """A record that is to be written."""
 
     headers: dict[str, str]
@@ -112,7 +112,7 @@ def date_of(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
-def response_record(asked: Asked, response: Response) -> Record:
+def response_record(asked: Asked, response: Response) -> WarcRecord:
     """Make a ``response`` record."""
     head = _head(response)
     fields = {
@@ -123,7 +123,7 @@ def response_record(asked: Asked, response: Response) -> Record:
     return _record("response", head + response.body, asked, fields=fields)
 
 
-def revisit_record(asked: Asked, response: Response, *, date: str, digest: str) -> Record:
+def revisit_record(asked: Asked, response: Response, *, date: str, digest: str) -> WarcRecord:
     """Make a ``revisit`` record: nothing has changed since ``date``."""
     fields = {
         "WARC-IP-Address": response.address,
@@ -136,14 +136,14 @@ def revisit_record(asked: Asked, response: Response, *, date: str, digest: str) 
     return _record("revisit", _head(response), asked, fields=fields)
 
 
-def refusal_record(asked: Asked, *, reason: str, detail: str) -> Record:
+def refusal_record(asked: Asked, *, reason: str, detail: str) -> WarcRecord:
     """Make a ``metadata`` record: a request got no answer that can be used."""
     block = f"refused: {reason}\r\ndetail: {_line(detail)}\r\n".encode()
     fields = {"Content-Type": "application/warc-fields", "Onoma-Refused": reason}
     return _record("metadata", block, asked, fields=fields)
 
 
-def info_record(*, filename: str, about: Mapping[str, str]) -> Record:
+def info_record(*, filename: str, about: Mapping[str, str]) -> WarcRecord:
     """Make the ``warcinfo`` record that a file begins with."""
     block = "".join(f"{name}: {_line(value)}\r\n" for name, value in about.items()).encode()
     fields = {"WARC-Filename": filename, "Content-Type": "application/warc-fields"}
@@ -170,7 +170,7 @@ def _head(response: Response) -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace")
 
 
-def _record(kind: str, block: bytes, asked: Asked, *, fields: Mapping[str, str]) -> Record:
+def _record(kind: str, block: bytes, asked: Asked, *, fields: Mapping[str, str]) -> WarcRecord:
     named = {
         "WARC-Type": kind,
         "WARC-Record-ID": f"<urn:uuid:{uuid.uuid4()}>",
@@ -181,7 +181,9 @@ def _record(kind: str, block: bytes, asked: Asked, *, fields: Mapping[str, str])
         "WARC-Block-Digest": digest_of(block),
         "Content-Length": str(len(block)),
     }
-    return Record({name: line for name, value in named.items() if (line := _line(value))}, block)
+    return WarcRecord(
+        {name: line for name, value in named.items() if (line := _line(value))}, block
+    )
 
 
 def _line(value: str) -> str:

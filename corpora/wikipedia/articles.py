@@ -14,7 +14,7 @@ from corpora.wikipedia.blocks import PageText
 from corpora.wikipedia.definitions import DEFINED, definition_of
 from corpora.wikipedia.ledger import count_page
 from corpora.wikipedia.page_items import WIKIDATA
-from corpora.wikipedia.pages import HTML, SCAN, Page
+from corpora.wikipedia.pages import HTML, SCAN, WikiPage
 from corpora.wikipedia.templates import TemplateTable, template_name
 from corpora.wikipedia.titles import ABROAD, TEMPLATE, Wiki, wikis
 
@@ -69,7 +69,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Article:
+class WikiArticle:
     """An article whose text was read, with all data of its row of ``documents`` and of other rows.
 
     ``PageRows`` takes it.
@@ -131,7 +131,7 @@ class ArticleReader:
     """The kinds of blocks that are kept beside the text; only the engine ``onoma`` can keep any."""
     segmenter: Segmenter = field(default_factory=lambda: segmenter(None))
 
-    def read(self, page: Page) -> Article | Redirect | LeftOut:
+    def read(self, page: WikiPage) -> WikiArticle | Redirect | LeftOut:
         """Read a page; raises ``ExtractorError`` where the engine cannot read it."""
         if (left_out := self._left_out(page)) is not None:
             return left_out
@@ -170,7 +170,7 @@ class ArticleReader:
             "license": self.license or page.license or None,
             "text": text.text,
         }
-        return Article(
+        return WikiArticle(
             scalars=scalars,
             text=text,
             sentences=sentences,
@@ -184,15 +184,15 @@ class ArticleReader:
         )
 
     def texts(self, pages: Iterable[object]) -> Iterator[str]:
-        """Yield the text of each ``Page`` in ``pages`` that is an article; skip everything else."""
+        """Yield the text of each ``WikiPage`` that is an article; skip everything else."""
         for page in pages:
-            if isinstance(page, Page) and self._left_out(page) is None:
+            if isinstance(page, WikiPage) and self._left_out(page) is None:
                 today = page.timestamp[:10]
                 yield extractor_of(self.engine)(
                     page.text, self.wiki, self.templates, title=page.title, today=today
                 ).text
 
-    def _left_out(self, page: Page) -> Redirect | LeftOut | None:
+    def _left_out(self, page: WikiPage) -> Redirect | LeftOut | None:
         """Return a ``Redirect`` or ``LeftOut`` if the page is no article.
 
         Its text is not parsed.
@@ -226,19 +226,19 @@ class ArticleReader:
         return split.split(text.text, blocks, unbroken=unbroken)
 
 
-def id_of(page: Page, wiki: Wiki) -> str:
+def id_of(page: WikiPage, wiki: Wiki) -> str:
     """Return the id of a page's row; that of its title in dumps without ids."""
     return f"{wiki.name}:{page.id or page.title}"
 
 
-def translated_to(page: Page) -> str:
-    """Return the language of a translation (``Page/fr``); empty for other pages."""
+def translated_to(page: WikiPage) -> str:
+    """Return the language of a translation (``WikiPage/fr``); empty for other pages."""
     code = page.title.rpartition("/")[2] if "/" in page.title else ""
     is_one = _LANGUAGE.fullmatch(code) and "<languages" in page.text
     return str(wikis()["codes"].get(code, code)) if is_one else ""
 
 
-def find_redirect(page: Page, wiki: Wiki) -> Redirect | None:
+def find_redirect(page: WikiPage, wiki: Wiki) -> Redirect | None:
     """Return the redirect of a page, or None if it is no redirect.
 
     The dump names redirects; before export version 0.4, the text begins with ``#WORD``.
@@ -264,7 +264,7 @@ def find_redirect(page: Page, wiki: Wiki) -> Redirect | None:
     )
 
 
-def read_definition(page: Page, wiki: Wiki) -> tuple[str, str | None] | None:
+def read_definition(page: WikiPage, wiki: Wiki) -> tuple[str, str | None] | None:
     """Return the name of a template and its target, or None if the page is no template.
 
     The target is the name that it redirects to, or its definition; None if it has none that can be
@@ -277,7 +277,7 @@ def read_definition(page: Page, wiki: Wiki) -> tuple[str, str | None] | None:
     return template_name(name), _target(page, wiki) if page.model in MODELS else None
 
 
-def _target(page: Page, wiki: Wiki) -> str | None:
+def _target(page: WikiPage, wiki: Wiki) -> str | None:
     if redirect := find_redirect(page, wiki):
         if redirect.resolved is not None or wiki.namespace(redirect.target) != TEMPLATE:
             return None

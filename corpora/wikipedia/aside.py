@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, takewhile
 
-from corpora.wikipedia.blocks import Link
-from corpora.wikipedia.nesting import Tags
+from corpora.wikipedia.blocks import TitleLink
+from corpora.wikipedia.nesting import ClosingTags
 from corpora.wikipedia.templates import Call, split_call, split_parts
 
 KINDS = {"tables": "table", "infoboxes": "infobox", "references": "reference", "math": "math"}
@@ -47,7 +47,7 @@ class Cell:
     columns: int = 1
     name: str | None = None
     """The name of a parameter; None for other cells."""
-    links: Sequence[Link] = ()
+    links: Sequence[TitleLink] = ()
     places: Sequence[tuple[int, int]] = ()
     """(index of the place mark, offset in the cell's plain text) of each place mark in the cell."""
 
@@ -79,7 +79,7 @@ class SideBlock:
     text: str = ""
     """The texts of the cells, joined by one character."""
     cells: list[Cell] = field(default_factory=list)
-    links: list[Link] = field(default_factory=list)
+    links: list[TitleLink] = field(default_factory=list)
 
 
 class Aside:
@@ -170,7 +170,7 @@ class Aside:
 
         A reference that was used before the list stands at its first use.
         """
-        ends, position = Tags(content), 0
+        ends, position = ClosingTags(content), 0
         while tag := _LISTED.search(content, position):
             end, position = ends.find("ref", tag.end())
             if end < 0:

@@ -9,7 +9,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.datasets.columns import Mentions, list_array, mention_array, with_columns, with_field
+from corpora.datasets.columns import (
+    MentionColumn,
+    list_array,
+    mention_array,
+    with_columns,
+    with_field,
+)
 from corpora.datasets.redirect_table import RedirectTable
 from corpora.datasets.schemas import SCHEMAS
 from corpora.wikipedia.aside import SideBlock
@@ -102,7 +108,7 @@ def resolve_blocks(pages: pa.RecordBatch, wiki: str, redirects: RedirectTable) -
     ``blocks_led_on`` notes for the next refresh which titles were redirects.
     """
     ends, structs = _ends(pages.column("blocks")), pages.column("blocks").flatten()
-    links = Mentions.of_column(structs.field("mentions"))
+    links = MentionColumn.of_column(structs.field("mentions"))
     written = links.structs.field("entity").dictionary_encode()
     titles = redirects.resolve(written.dictionary).take(written.indices)
     led_on = note_led_on(links.structs.field("entity"), titles, links.ends[ends])
@@ -123,7 +129,7 @@ def blocks_as_written(notes: pa.RecordBatch, blocks: pa.RecordBatch) -> pa.ListA
     structs = pa.StructArray.from_arrays([parents, *fields], fields=list(_COLUMN.value_type))
     if len(blocks):
         wiki = blocks.column("document_id")[0].as_py().rpartition(":")[0]
-        links = Mentions.of_column(structs.field("mentions"))
+        links = MentionColumn.of_column(structs.field("mentions"))
         titles = without_wiki(wiki, links.structs.field("entity"))
         titles = put_back(titles, notes.column("blocks_led_on"), links.ends[ends[:-1]])
         structs = _with_links(structs, links, titles)
@@ -131,10 +137,10 @@ def blocks_as_written(notes: pa.RecordBatch, blocks: pa.RecordBatch) -> pa.ListA
 
 
 def _with_links(
-    structs: pa.StructArray, links: Mentions, entities: pa.StringArray
+    structs: pa.StructArray, links: MentionColumn, entities: pa.StringArray
 ) -> pa.StructArray:
     """Replace the entities of the links in blocks."""
-    column = Mentions(with_field(links.structs, "entity", entities), links.ends).column()
+    column = MentionColumn(with_field(links.structs, "entity", entities), links.ends).column()
     return with_field(structs, "mentions", column.cast(structs.type.field("mentions").type))
 
 

@@ -19,7 +19,7 @@ class ExtractorError(CorpusError):
     """The error for a page that cannot be read; the next one can be."""
 
 
-class Block(NamedTuple):
+class PageBlock(NamedTuple):
     """A paragraph, heading, list item, caption or verse."""
 
     start: int
@@ -29,7 +29,7 @@ class Block(NamedTuple):
     """The level of a heading, 1 to 6."""
 
 
-class Link(NamedTuple):
+class TitleLink(NamedTuple):
     """A link from the characters ``start`` to ``end`` of the text to a title."""
 
     start: int
@@ -43,8 +43,8 @@ class PageText:
     """The text of a page, and what was dropped; offsets count code points of ``text``."""
 
     text: str = ""
-    blocks: list[Block] = field(default_factory=list)
-    links: list[Link] = field(default_factory=list)
+    blocks: list[PageBlock] = field(default_factory=list)
+    links: list[TitleLink] = field(default_factory=list)
     """The links in reading order."""
     categories: list[str] = field(default_factory=list)
     """The titles of the page's categories, without their namespace, in reading order."""
@@ -105,7 +105,7 @@ class PageText:
         return Counter(self.names) + self.silent
 
 
-class Blocks:
+class PageBlocks:
     """The text so far, its finished blocks, and the block that is open."""
 
     __slots__ = (
@@ -132,7 +132,7 @@ class Blocks:
         self.loose = True
         """Whether a space added now is left out: at the start of a block or line, and after a
         space."""
-        self.blocks: list[Block] = []
+        self.blocks: list[PageBlock] = []
         self.holes: list[tuple[int, str]] = []
         """(offset, name) of what dropped out; an empty name only bounds the offsets of the holes
         before it."""
@@ -161,7 +161,7 @@ class Blocks:
         if len(self.holes) > self._first_hole:
             self._settle_holes()
         if self.length > start:
-            self.blocks.append(Block(start, self.length, self.kind, self.level))
+            self.blocks.append(PageBlock(start, self.length, self.kind, self.level))
         else:
             del self.holes[self._first_hole :]
             if start:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import IO
 
-from corpora.wikipedia.chunks import Chunk, Damage, Source
+from corpora.wikipedia.chunks import Chunk, Damage, DumpSource
 
 BLOCK = 0x314159265359
 END = 0x177245385090  # the end of the blocks of a stream; the CRC of the stream follows
@@ -49,7 +49,7 @@ _PATTERNS = {  # no groups: they would make it ten times slower
 }
 
 
-class Bzip2File(Source):
+class Bzip2File(DumpSource):
     """XML in bzip2; a range counts compressed bytes, and has the blocks that begin in it."""
 
     def chunks(self, start: int, end: int) -> Iterator[Chunk | Damage]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import chain, pairwise
 
 from corpora.wikipedia.aside import Aside, Cell, SideBlock, unplaced
-from corpora.wikipedia.blocks import Link
+from corpora.wikipedia.blocks import TitleLink
 from corpora.wikipedia.structure import Simplifier
 from corpora.wikipedia.templates import PIPE, split_parts
 
@@ -31,7 +31,7 @@ _ONE_CALL = re.compile(r"\s*\{\{([^{}|<#\n]+)\|([^{}]*)\}\}[\s.,;]*")
 _MAX_COLUMNS, _MAX_ROWS = 1000, 65_534  # the most that a cell may span, as in HTML
 
 
-Read = Callable[[str], tuple[str, list[Link], list[tuple[int, int]]]]
+Read = Callable[[str], tuple[str, list[TitleLink], list[tuple[int, int]]]]
 """A reader of a piece of wikitext by itself, to its text, its links, and its place marks."""
 
 
@@ -86,7 +86,7 @@ def assemble(block: SideBlock, cells: list[Cell]) -> Iterator[tuple[int, int]]:
     for cell in cells:
         if cell.links:
             for first, end, target, section in cell.links:
-                block.links.append(Link(start + first, start + end, target, section))
+                block.links.append(TitleLink(start + first, start + end, target, section))
         for number, offset in cell.places:
             yield number, start + offset
         start += len(cell.text) + 1

@@ -45,7 +45,7 @@ class Damage:
     """Whether nothing follows the gap, as the file is cut off."""
 
 
-class Source:
+class DumpSource:
     """A file of a dump in one of the containers."""
 
     def __init__(self, path: Path) -> None:
@@ -62,7 +62,7 @@ class Source:
         return self.chunks(max(0, self.size - _FURTHER_BYTES), self.size)
 
 
-class PlainFile(Source):
+class PlainFile(DumpSource):
     """XML that is not compressed; ranges count its bytes."""
 
     def chunks(self, start: int, end: int) -> Iterator[Chunk | Damage]:

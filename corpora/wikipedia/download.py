@@ -28,9 +28,9 @@ from corpora.system.files import locked
 from corpora.system.web import check_address, check_contact
 from corpora.system.writing import is_temporary
 from corpora.wikipedia.dump_status import (
+    DumpFile,
     DumpRun,
     NotCompleteError,
-    Part,
     find_dates,
     lock_path,
     read_listing,
@@ -40,7 +40,7 @@ from corpora.wikipedia.dump_status import (
 )
 
 if TYPE_CHECKING:
-    from corpora.wikipedia.fetching import Client
+    from corpora.wikipedia.fetching import HttpClient
 
 MIRROR = "https://dumps.wikimedia.org"
 JOBS = ("articlesmultistreamdump",)
@@ -135,7 +135,7 @@ class Order:
         return self.mirror.rstrip("/")
 
 
-def download(order: Order, client: "Client") -> tuple[Path, DumpRun]:
+def download(order: Order, client: "HttpClient") -> tuple[Path, DumpRun]:
     """Fetch the dump of an order; returns the lock file and the run that it lists.
 
     Complete files that exist already are kept; if the run of the given date is complete, no server
@@ -159,7 +159,7 @@ def download(order: Order, client: "Client") -> tuple[Path, DumpRun]:
     return lock, run
 
 
-def choose_run(order: Order, client: "Client") -> DumpRun:
+def choose_run(order: Order, client: "HttpClient") -> DumpRun:
     """Find the run of the order: the one of its date, or the newest whose jobs are done.
 
     Raises ``NotCompleteError`` if the run of that date, or every run, is incomplete or too old.
@@ -193,7 +193,7 @@ def choose_run(order: Order, client: "Client") -> DumpRun:
     )
 
 
-def _read_run(order: Order, date: str, client: "Client") -> DumpRun:
+def _read_run(order: Order, date: str, client: "HttpClient") -> DumpRun:
     wiki, folder = order.wiki, f"{order.runs}/{date}"
     if order.html:
         listing = client.read(f"{folder}/").decode("utf-8", "replace")
@@ -221,7 +221,7 @@ def _sha256_of_whole(run: DumpRun, folder: Path) -> dict[str, str]:
 
 
 def _fetch(
-    run: DumpRun, parts: Sequence[Part], *, order: Order, client: "Client"
+    run: DumpRun, parts: Sequence[DumpFile], *, order: Order, client: "HttpClient"
 ) -> dict[str, str]:
     """Fetch some parts of a run; returns the SHA-256 of each."""
     n_bytes = sum(part.size for part in parts)
@@ -237,7 +237,7 @@ def _fetch(
             raise
 
 
-def _come_before(run: DumpRun, parts: Sequence[Part], folder: Path) -> int:
+def _come_before(run: DumpRun, parts: Sequence[DumpFile], folder: Path) -> int:
     """Count the bytes of parts fetched earlier; deletes partial files of a run that was redone."""
     from corpora.wikipedia.fetching import partial_path
 
@@ -294,9 +294,9 @@ def _say(line: str) -> None:
 
 
 def _fetch_ordered(order: Order) -> Iterator[str | Summary]:
-    from corpora.wikipedia.fetching import Client  # imported after --help was answered
+    from corpora.wikipedia.fetching import HttpClient  # imported after --help was answered
 
-    lock, run = download(order, Client(order.contact, _say))
+    lock, run = download(order, HttpClient(order.contact, _say))
     megabytes = sum(part.size for part in run.parts) / 1e6
     name = run.parts[0].name if len(run.parts) == 1 else f"{run.wiki}-{run.date}-*"
     n_files = counted(len(run.parts), "file")

@@ -17,17 +17,17 @@ from corpora.errors import UsageError
 from corpora.runs.plan import Unit
 from corpora.system.parsing import JsonObject
 from corpora.wikipedia.bzip2 import Bzip2File
-from corpora.wikipedia.chunks import Chunk, Damage, DumpError, PlainFile, Source
+from corpora.wikipedia.chunks import Chunk, Damage, DumpError, DumpSource, PlainFile
 from corpora.wikipedia.html.records import form_of, read_rendered, site_of_pages
 from corpora.wikipedia.html.zim import MAGIC, examine_zim, read_zim
-from corpora.wikipedia.pages import Page, excerpt, reject_damage, to_record
+from corpora.wikipedia.pages import WikiPage, excerpt, reject_damage, to_record
 from corpora.wikipedia.pieces import cut_pieces, open_pieces
 from corpora.wikipedia.segments import Segment, cut
 from corpora.wikipedia.siteinfo import SiteInfo, check_encoding, read_site
 from corpora.wikipedia.titles import TEMPLATE
 
 if TYPE_CHECKING:
-    from corpora.wikipedia.reuse_places import Place
+    from corpora.wikipedia.reuse_places import RowPlace
 
 BZIP2_RATIO = 4  # bytes of XML in a compressed byte, roughly
 MAX_HEAD_BYTES = 4 << 20
@@ -52,7 +52,7 @@ _LAST = {"lines": b"}", "record": b"}", "html": b">", "tar": bytes(512)}
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class DumpRange:
     """A part of a dump that one worker reads alone."""
 
     container: str
@@ -80,7 +80,7 @@ class Dump:
     """A file of a dump, and how to read it."""
 
     site: SiteInfo
-    ranges: tuple[Range, ...]
+    ranges: tuple[DumpRange, ...]
     """All ranges, in order; together they cover the file."""
     complete: bool
     """Whether the file ends as a dump does, with ``</mediawiki>``; bare pages, with ``</page>``."""
@@ -104,7 +104,7 @@ def examine(
         site, n_entries = examine_zim(path)
         step = max(1, n_entries * range_bytes // path.stat().st_size)
         ranges = (
-            Range("zim", n, min(n + step, n_entries), "zim") for n in range(0, n_entries, step)
+            DumpRange("zim", n, min(n + step, n_entries), "zim") for n in range(0, n_entries, step)
         )
         return Dump(site, tuple(ranges), complete=True)
     if container in {"xml", "bzip2"}:
@@ -133,7 +133,7 @@ def examine(
     return Dump(
         site,
         tuple(
-            Range(container, start, min(start + step, source.size), form or "xml")
+            DumpRange(container, start, min(start + step, source.size), form or "xml")
             for start in starts
         ),
         complete=not why,
@@ -169,7 +169,9 @@ def is_cut_first(path: Path) -> bool:
     return container_of(path) not in {"xml", "bzip2", "zim"}
 
 
-def _open(path: Path, container: str, *, work_directory: Path | None, sha256: str | None) -> Source:
+def _open(
+    path: Path, container: str, *, work_directory: Path | None, sha256: str | None
+) -> DumpSource:
     if container == "xml":
         return PlainFile(path)
     if container == "bzip2":
@@ -179,7 +181,7 @@ def _open(path: Path, container: str, *, work_directory: Path | None, sha256: st
     return open_pieces(path, work_directory=work_directory, sha256=sha256)
 
 
-def _first_bytes(source: Source) -> bytes:
+def _first_bytes(source: DumpSource) -> bytes:
     """Read enough to tell the form of the pages: some kilobytes."""
     data = b""
     for item in source.chunks(0, source.size):
@@ -189,7 +191,7 @@ def _first_bytes(source: Source) -> bytes:
     return data
 
 
-def _head(source: Source, *, name: str) -> bytes:
+def _head(source: DumpSource, *, name: str) -> bytes:
     """Read to the end of ``<siteinfo>``, or to the first page."""
     head = b""
     for item in source.chunks(0, source.size):
@@ -213,7 +215,7 @@ def _head(source: Source, *, name: str) -> bytes:
     )
 
 
-def _why_incomplete(source: Source, *, name: str, last: bytes) -> str:
+def _why_incomplete(source: DumpSource, *, name: str, last: bytes) -> str:
     """Describe why a dump does not end with ``last``; empty if it does."""
     ending = tail = b""
     for item in source.ending():
@@ -230,14 +232,14 @@ def _why_incomplete(source: Source, *, name: str, last: bytes) -> str:
 
 def read_pages(
     path: Path,
-    range: Range,
+    range: DumpRange,
     *,
     source: str,
     max_page_bytes: int,
     work_directory: Path | None = None,
     sha256: str | None = None,
-    find: "Callable[[Segment | Page], Place | None] | None" = None,
-) -> Iterator["Page | Rejected | Place"]:
+    find: "Callable[[Segment | WikiPage], RowPlace | None] | None" = None,
+) -> Iterator["WikiPage | Rejected | RowPlace"]:
     """Read the pages of a range, in order; rejected pages name the file as ``source``.
 
     ``work_directory`` and ``sha256`` are those given to ``examine``. ``find`` is called with
@@ -272,19 +274,19 @@ def read_pages(
             yield record
 
 
-def read_template_pages(unit: Unit, *, max_page_bytes: int) -> Iterator[Page]:
+def read_template_pages(unit: Unit, *, max_page_bytes: int) -> Iterator[WikiPage]:
     """Read the pages of a unit in the template namespace; other pages are not parsed.
 
     Damaged pages are left out here; the pass over all pages rejects them.
     """
-    file, place = unit.inputs[0], Range.from_json(unit.part)
+    file, place = unit.inputs[0], DumpRange.from_json(unit.part)
     folder = Path(unit.settings["work_directory"])
     opened = _open(file.check(), place.container, work_directory=folder, sha256=file.sha256)
     items = opened.chunks(place.start, place.end)
     for segment in cut(items, from_start=place.start == 0, max_bytes=max_page_bytes):
         if isinstance(segment, Segment) and segment.is_page and _IS_TEMPLATE in segment.data:
             record = to_record(segment, source=file.name)
-            if isinstance(record, Page):
+            if isinstance(record, WikiPage):
                 yield record
 
 
@@ -292,8 +294,8 @@ def read_pages_of(
     unit: Unit,
     *,
     max_page_bytes: int,
-    find: "Callable[[Segment | Page], Place | None] | None" = None,
-) -> Iterator["Page | Rejected | Place"]:
+    find: "Callable[[Segment | WikiPage], RowPlace | None] | None" = None,
+) -> Iterator["WikiPage | Rejected | RowPlace"]:
     """Read the pages of a unit, which is a range of a file; at most as many as its ``limit``.
 
     See ``read_pages``. Raises ``InputChangedError`` if the file changed after the plan was made.
@@ -303,7 +305,7 @@ def read_pages_of(
         part.check()
     pages = read_pages(
         file.check(),
-        Range.from_json(unit.part),
+        DumpRange.from_json(unit.part),
         source=file.name,
         max_page_bytes=max_page_bytes,
         work_directory=Path(unit.settings["work_directory"]),

@@ -30,7 +30,7 @@ class NotCompleteError(CorpusError):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DumpFile:
     """A file of a run."""
 
     name: str
@@ -51,7 +51,7 @@ class DumpRun:
     date: str
     jobs: Mapping[str, str]
     """The time of each job's last change, as the run gives it, by job."""
-    parts: tuple[Part, ...]
+    parts: tuple[DumpFile, ...]
     excluded: tuple[str, ...]
     """The names of the jobs' files that are left out on purpose."""
 
@@ -106,7 +106,7 @@ def read_listing(
         name = f"{wiki}-{job}-{date}-ENTERPRISE-HTML.json.tar.gz"
         if name not in listing:
             raise NotCompleteError(f"{folder}/: has no {name}.")
-        parts.append(Part(name, job, f"{folder}/{name}", size_of(f"{folder}/{name}"), ""))
+        parts.append(DumpFile(name, job, f"{folder}/{name}", size_of(f"{folder}/{name}"), ""))
     return DumpRun(wiki, date, dict.fromkeys(jobs, ""), tuple(parts), ())
 
 
@@ -125,7 +125,7 @@ def _jobs(data: bytes, where: str) -> dict[str, Mapping[str, object]]:
         ) from error
 
 
-def _parts(job: Mapping[str, object], name: str, *, where: str, folder: str) -> Iterator[Part]:
+def _parts(job: Mapping[str, object], name: str, *, where: str, folder: str) -> Iterator[DumpFile]:
     files = job.get("files")
     if not isinstance(files, dict) or not files:
         raise NotCompleteError(f"{where}: {name} is done, but lists no files.")
@@ -140,7 +140,7 @@ def _parts(job: Mapping[str, object], name: str, *, where: str, folder: str) -> 
             raise CorpusError(
                 f"{where}: {file} has a size that no file has. Choose another --mirror."
             )
-        yield Part(file, name, f"{folder}/{file}", size, str(sha1))
+        yield DumpFile(file, name, f"{folder}/{file}", size, str(sha1))
 
 
 def lock_path(folder: Path, *, wiki: str, date: str) -> Path:
@@ -165,8 +165,8 @@ def read_lock(path: Path, *, jobs: Sequence[str], exclude: Sequence[str]) -> Dum
     """
     try:
         about = parse_json(path.read_text(encoding="utf-8"))
-        names = [field.name for field in fields(Part)]
-        parts = tuple(Part(**{name: file[name] for name in names}) for file in about["files"])
+        names = [field.name for field in fields(DumpFile)]
+        parts = tuple(DumpFile(**{name: file[name] for name in names}) for file in about["files"])
         run = DumpRun(about["wiki"], about["date"], about["jobs"], parts, tuple(about["excluded"]))
         for part in parts:
             if not is_one_plain_name(part.name):

@@ -27,7 +27,7 @@ from corpora.system.files import open_own
 from corpora.system.web import opener
 from corpora.system.writing import sync_folder
 from corpora.warc.http import retry_after
-from corpora.wikipedia.dump_status import Part
+from corpora.wikipedia.dump_status import DumpFile
 
 TIMEOUT_S = 60.0
 """The seconds without a byte after which a connection counts as broken."""
@@ -56,7 +56,7 @@ class WrongHashError(DownloadError):
     """A file arrived complete, but repeatedly with a hash other than the promised one."""
 
 
-class StoppedError(CorpusError):
+class TransferStoppedError(CorpusError):
     """A transfer was stopped, as another file failed or somebody interrupted the run."""
 
 
@@ -73,7 +73,7 @@ def user_agent(contact: str) -> str:
     return f"Onoma/{version('onoma')} ({contact}) Python-urllib/{platform.python_version()}"
 
 
-def what_is_wrong(part: Part, path: Path, sha1: str) -> str:
+def what_is_wrong(part: DumpFile, path: Path, sha1: str) -> str:
     """Say how a file of the right size differs from what was promised; empty if it does not.
 
     A file of which no hash is promised must be in gzip, and end as its own checksum says.
@@ -157,7 +157,7 @@ class PartialFile:
 
 
 @dataclass
-class Client:
+class HttpClient:
     """An HTTP client for one server; several threads may use it, each with its own connection."""
 
     contact: str
@@ -201,7 +201,7 @@ class Client:
             return size
         raise DownloadError(f"{url}: the server does not tell its size. Choose another --mirror.")
 
-    def fetch(self, part: Part, folder: Path) -> str:
+    def fetch(self, part: DumpFile, folder: Path) -> str:
         """Download a part to ``folder/NAME``, or resume its download; returns its SHA-256.
 
         Raises ``MissingError``, ``WrongHashError``, ``DownloadError``, ``OSError`` (a full disk).
@@ -226,7 +226,7 @@ class Client:
         sync_folder(folder)
         return partial.sha256.hexdigest()
 
-    def _go_on(self, part: Part, partial: PartialFile) -> None:
+    def _go_on(self, part: DumpFile, partial: PartialFile) -> None:
         """Fetch the missing bytes of a part; a ``_TryAgainError`` notes whether any arrived."""
         try:
             self._transfer(part, partial)
@@ -234,7 +234,7 @@ class Client:
             error.progressed = partial.has_grown()
             raise
 
-    def _transfer(self, part: Part, partial: PartialFile) -> None:
+    def _transfer(self, part: DumpFile, partial: PartialFile) -> None:
         if partial.size > part.size:
             partial.restart()
         begin = partial.size
@@ -256,7 +256,7 @@ class Client:
             raise _TryAgainError(f"ended after {partial.size:,} of {part.size:,} bytes")
 
     def _check_length(
-        self, response: HTTPResponse, part: Part, begin: int, *, partial: PartialFile
+        self, response: HTTPResponse, part: DumpFile, begin: int, *, partial: PartialFile
     ) -> None:
         """Raise unless a response holds exactly the bytes of a part from ``begin`` to its end."""
         length: int | None = response.length
@@ -324,10 +324,10 @@ class Client:
 
     def _check_stop(self) -> None:
         if self.stop.is_set():
-            raise StoppedError("stopped; what has come is kept.")
+            raise TransferStoppedError("stopped; what has come is kept.")
 
 
-def partial_path(folder: Path, part: Part) -> Path:
+def partial_path(folder: Path, part: DumpFile) -> Path:
     """Return the path of an incomplete part: hidden, and different for different content."""
     return folder / f".{part.name}.{part.sha1[:16] or part.size}.partial"
 

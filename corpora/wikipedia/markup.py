@@ -38,7 +38,7 @@ _QUOTED_ADDRESS = re.compile(r"(\[(?:[A-Za-z]+:)?//(?:(?!'')[^\s\[\]<>\"])++)(?=
 """Matches the address of an external link that ends where bold or italics begin."""
 
 
-class Kind:
+class MarkupGroup:
     """Group numbers of ``inline_pattern``; the last group of a match tells the kind of markup."""
 
     LINK, OPENINGS, OPEN, ORPHAN, BREAK, TAG, ENTITY = 3, 4, 5, 6, 7, 8, 9

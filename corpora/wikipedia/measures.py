@@ -34,7 +34,7 @@ class Measure(NamedTuple):
     plural: str
 
 
-class Table(NamedTuple):
+class MeasureTable(NamedTuple):
     """The sections of ``measures.toml``, by the codes of units."""
 
     multiplied: Sequence[str]
@@ -47,7 +47,7 @@ class Table(NamedTuple):
     ranges: Mapping[str, Sequence[str]]
 
 
-class Style(NamedTuple):
+class UnitStyle(NamedTuple):
     """The way in which a call wants its units: with names, as an adjective, in American English."""
 
     is_named: bool
@@ -102,18 +102,18 @@ def show_quantity(values: Sequence[str], options: Mapping[str, str], *, has_name
 
 
 @cache
-def _table() -> Table:
-    return Table(**read_table("measures"))
+def _table() -> MeasureTable:
+    return MeasureTable(**read_table("measures"))
 
 
-def _style(options: Mapping[str, str], *, has_names: bool) -> Style:
+def _style(options: Mapping[str, str], *, has_names: bool) -> UnitStyle:
     abbreviation = options.get("abbr", "")
     if "flip" in (options.get("disp"), options.get("order")):
         is_named = abbreviation in ("off", "in")  # the conversion stands before it
     else:
         is_named = abbreviation not in ("on", "in")
     is_adjective = options.get("adj", options.get("sing")) in ("on", "mid")
-    return Style(has_names and is_named, is_adjective, options.get("sp") == "us")
+    return UnitStyle(has_names and is_named, is_adjective, options.get("sp") == "us")
 
 
 def _amount(values: Sequence[str], *, is_named: bool) -> tuple[str, Sequence[str]]:

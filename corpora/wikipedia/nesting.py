@@ -15,7 +15,7 @@ _MAX_CAPTION = 10_000  # characters of a caption with blank lines, at most
 _LINKS = re.compile(r"\[\[|\]\]")
 
 
-class Tags:
+class ClosingTags:
     """A finder of closing tags; a missing one is searched for only once."""
 
     def __init__(self, text: str) -> None:

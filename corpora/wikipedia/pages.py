@@ -44,7 +44,7 @@ _STUB = "<text> without its content"
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class WikiPage:
     """A page with its newest revision in the ``<page>`` element."""
 
     title: str
@@ -136,7 +136,7 @@ class _PageReader:
         self.expat.EndElementHandler = None
         self.expat.CharacterDataHandler = None
 
-    def page(self, segment: Segment) -> Page:
+    def page(self, segment: Segment) -> WikiPage:
         """Build the page from what was read of its segment; raises ``PageError``."""
         title = _on_one_line(self.of_page.get("title", ""))
         if not title:
@@ -148,7 +148,7 @@ class _PageReader:
             raise PageError("no_text", "has a text, which this file does not hold")
         number = self.of_page.get("ns", "").strip()
         model = self.newest.get("model", "").strip()
-        return Page(
+        return WikiPage(
             title=title,
             namespace=int(number) if _NUMBER.fullmatch(number) else None,
             id=self.of_page.get("id", "").strip(),
@@ -212,7 +212,7 @@ def _is_stub(text: Mapping[str, str]) -> bool:
     return text.get("bytes", "0").strip("0") != "" and "deleted" not in text
 
 
-def to_record(segment: Segment, *, source: str) -> Page | Rejected | None:
+def to_record(segment: Segment, *, source: str) -> WikiPage | Rejected | None:
     """Read a segment as a page or a rejection; None for what every dump has between pages."""
     if segment.first is not Edge.OPENING:
         return _between(segment, source)
@@ -228,7 +228,7 @@ def to_record(segment: Segment, *, source: str) -> Page | Rejected | None:
     )
 
 
-def _page(segment: Segment, *, source: str) -> Page | Rejected:
+def _page(segment: Segment, *, source: str) -> WikiPage | Rejected:
     """Read one ``<page>`` element in UTF-8."""
     xml = segment.data
     reader = _PageReader(xml)

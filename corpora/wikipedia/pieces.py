@@ -23,7 +23,7 @@ from corpora.system.files import sha256_of, take_away
 from corpora.system.parsing import parse_json
 from corpora.system.threads import map_in_order
 from corpora.system.writing import write_json
-from corpora.wikipedia.chunks import CHUNK_BYTES, Chunk, Damage, Source, chunk_bytes
+from corpora.wikipedia.chunks import CHUNK_BYTES, Chunk, Damage, DumpSource, chunk_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,7 +62,7 @@ class Index:
     """Whether ``damage`` is that the file ends too early."""
 
 
-class Pieces(Source):
+class Pieces(DumpSource):
     """A dump cut into pieces by ``cut_pieces``; ranges count bytes of XML."""
 
     def __init__(self, folder: Path, index: Index) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.datasets.columns import (
-    Mentions,
+    MentionColumn,
     mention_array,
     with_columns,
     with_field,
@@ -71,13 +71,13 @@ class Resolver:
         Also fills the columns for the links that were redirects (``led_on``), the titles never
         matched (``unmatched``), and the counts of examples, where the rows have them.
         """
-        links = Mentions.of(pages)
+        links = MentionColumn.of(pages)
         written = links.structs.field("entity")
         titles = self._resolved(written)
         led_on = note_led_on(written, titles, links.ends)
         unmatched = unmatched_of(titles, links.ends, pages.column("title"), table=self.unmatched)
         entities = with_wiki(self.wiki, titles)
-        links = Mentions(with_field(links.structs, "entity", entities), links.ends)
+        links = MentionColumn(with_field(links.structs, "entity", entities), links.ends)
         mentions = links
         if self.augmentation:
             mentions = self._augmented(
@@ -104,12 +104,12 @@ class Resolver:
     def _augmented(
         self,
         pages: pa.RecordBatch,
-        mentions: Mentions,
+        mentions: MentionColumn,
         titles: pa.StringArray,
         *,
         unmatched: pa.ListArray,
         how: Augmentation,
-    ) -> Mentions:
+    ) -> MentionColumn:
         """Add matches of each page's titles in its text, except titles that are ``unmatched``."""
         from corpora.matching.title_matches import (
             alone,
@@ -198,7 +198,9 @@ def _merged(
     return pa.concat_batches(parts)
 
 
-def _count_examples(pages: pa.RecordBatch, links: Mentions, all_: Mentions) -> dict[str, list[int]]:
+def _count_examples(
+    pages: pa.RecordBatch, links: MentionColumn, all_: MentionColumn
+) -> dict[str, list[int]]:
     """Count examples and their words in each document, with links alone and with all mentions."""
     counts: dict[str, list[int]] = {name: [] for name in EXAMPLE_COUNTS}
     column = pages.column("sentences")

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.datasets.columns import Mentions, list_array, with_field, with_mentions
+from corpora.datasets.columns import MentionColumn, list_array, with_field, with_mentions
 from corpora.datasets.redirect_table import RedirectTable
 from corpora.datasets.schemas import SCHEMAS
 from corpora.wikipedia.titles import ABROAD
@@ -35,7 +35,7 @@ def find_finished(
     is_taken = _is_taken(pages)
     if not is_taken.any():
         return is_taken
-    mentions = Mentions.of(pages)
+    mentions = MentionColumn.of(pages)
     document, is_link = _links(mentions, is_taken)
     entities = mentions.structs.field("entity").filter(pa.array(is_link))
     document = document[is_link]
@@ -73,14 +73,14 @@ def as_written(pages: pa.RecordBatch, wiki: str) -> pa.RecordBatch:
     is_taken = _is_taken(pages)
     if not is_taken.any():
         return pages
-    mentions = Mentions.of(pages)
+    mentions = MentionColumn.of(pages)
     document, is_link = _links(mentions, np.ones_like(is_taken))
     structs, document = mentions.structs.filter(pa.array(is_link)), document[is_link]
     ends = np.searchsorted(document, np.arange(len(pages) + 1)).astype(np.int32)
     entities = structs.field("entity")
     titles = pc.if_else(pa.array(is_taken[document]), without_wiki(wiki, entities), entities)
     titles = put_back(titles, pages.column("led_on"), ends[:-1])
-    return with_mentions(pages, Mentions(with_field(structs, "entity", titles), ends))
+    return with_mentions(pages, MentionColumn(with_field(structs, "entity", titles), ends))
 
 
 def note_led_on(
@@ -114,7 +114,7 @@ def _is_taken(pages: pa.RecordBatch) -> Flags:
     return is_taken
 
 
-def _links(mentions: Mentions, which: Flags) -> tuple[Rows, Flags]:
+def _links(mentions: MentionColumn, which: Flags) -> tuple[Rows, Flags]:
     """Return the document of each mention, and whether it is a link of a document in ``which``."""
     document = np.repeat(np.arange(len(which)), np.diff(mentions.ends))
     is_link = pc.equal(mentions.structs.field("origin"), "link").to_numpy(zero_copy_only=False)

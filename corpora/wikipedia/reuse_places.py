@@ -33,7 +33,7 @@ from corpora.system.parsing import read_json
 from corpora.system.staging import stage
 from corpora.system.writing import sync_file, temporary_path, write_json
 from corpora.wikipedia.definitions import Definitions
-from corpora.wikipedia.pages import Page
+from corpora.wikipedia.pages import WikiPage
 from corpora.wikipedia.reuse_shards import (
     BLOCKS,
     DOCUMENTS,
@@ -52,7 +52,7 @@ _OF_ROWS = ("id", "meaning", "templates", "definitions")
 _IDS = pa.schema([SCHEMAS[NOTES].columns.field(name) for name in _OF_ROWS])
 
 
-class Place(NamedTuple):
+class RowPlace(NamedTuple):
     """The place of a page's row in an earlier dataset."""
 
     shard: int
@@ -112,10 +112,10 @@ class Earlier:
         self._ids_of = self._places.ids_of  # called for found rows only
         self._starts = list(accumulate((s.rows for s in self._datasets[NOTES].shards), initial=0))
 
-    def find(self, page: Segment | Page) -> Place | None:
+    def find(self, page: Segment | WikiPage) -> RowPlace | None:
         """Find the row of the page with this XML, or of this rendered page; keep its shard."""
         found = self._places.find(page.hash) if self._places else None
-        if isinstance(page, Page):
+        if isinstance(page, WikiPage):
             revisions = [page.version]
         else:
             revisions = revisions_in(page.data) if found else []
@@ -129,8 +129,8 @@ class Earlier:
         if not (is_as_defined and self._keep(shard)):
             return None
         version, n_older = max(revisions), len(revisions) - 1
-        title = page.title if isinstance(page, Page) else title_in(page.data)
-        return Place(shard, row, characters, page.hash, id, meaning, version, n_older, title)
+        title = page.title if isinstance(page, WikiPage) else title_in(page.data)
+        return RowPlace(shard, row, characters, page.hash, id, meaning, version, n_older, title)
 
     def _keep(self, number: int) -> bool:
         """Keep a shard with the run; returns False if it is damaged."""

@@ -17,10 +17,10 @@ from corpora.datasets.columns import DocumentColumns, list_array
 from corpora.datasets.schemas import SCHEMAS
 from corpora.errors import DamagedDatasetError
 from corpora.runs.receipts import sorted_counts
-from corpora.wikipedia.articles import Article
+from corpora.wikipedia.articles import WikiArticle
 from corpora.wikipedia.block_rows import block_column
 from corpora.wikipedia.reuse import TAKEN
-from corpora.wikipedia.reuse_places import Place, name_of, open_earlier
+from corpora.wikipedia.reuse_places import RowPlace, name_of, open_earlier
 from corpora.wikipedia.reuse_shards import ROWS, KeptShards
 
 _PAGES = SCHEMAS["wiki_pages"].columns
@@ -41,7 +41,7 @@ class PageRows:
         """The number of rows taken over so far, and the characters of the texts of the waiting
         rows."""
         self._documents = DocumentColumns()
-        self._order: list[Place | Article] = []
+        self._order: list[RowPlace | WikiArticle] = []
         """The rows that wait for ``batch``."""
 
     @property
@@ -49,12 +49,12 @@ class PageRows:
         """The number of rows that were taken over, by the name of its counter."""
         return {TAKEN: self.n_taken} if self.earlier else {}
 
-    def take(self, place: Place) -> None:
+    def take(self, place: RowPlace) -> None:
         """Add a row that is taken over."""
         self._order.append(place)
         self.n_characters += place.characters
 
-    def add(self, article: Article) -> None:
+    def add(self, article: WikiArticle) -> None:
         """Add the row of an article; raises ``UnicodeEncodeError`` for a lone surrogate."""
         self._documents.add(
             {**article.scalars, "source": self.source},
@@ -69,10 +69,10 @@ class PageRows:
 
     def batch(self) -> pa.RecordBatch:
         """Return the waiting rows in order, as ``wiki_pages``, and clear them."""
-        batch = self._read([row for row in self._order if isinstance(row, Article)])
-        places = [row for row in self._order if isinstance(row, Place)]
+        batch = self._read([row for row in self._order if isinstance(row, WikiArticle)])
+        places = [row for row in self._order if isinstance(row, RowPlace)]
         if places:
-            is_taken = np.array([isinstance(row, Place) for row in self._order])
+            is_taken = np.array([isinstance(row, RowPlace) for row in self._order])
             rows = np.where(is_taken, len(batch) + is_taken.cumsum(), (~is_taken).cumsum()) - 1
             batch = pa.concat_batches([batch, self._taken(places)])
             batch = batch.take(pa.array(rows))
@@ -81,7 +81,7 @@ class PageRows:
         self.n_characters = 0
         return batch
 
-    def _taken(self, places: Sequence[Place]) -> pa.RecordBatch:
+    def _taken(self, places: Sequence[RowPlace]) -> pa.RecordBatch:
         """Build the rows that are taken over: id, source, hash and place."""
         n = len(places)
         fields = [
@@ -97,7 +97,7 @@ class PageRows:
         arrays = [columns.get(field.name, pa.nulls(n, field.type)) for field in _PAGES]
         return pa.RecordBatch.from_arrays(arrays, schema=_PAGES)
 
-    def _read(self, articles: Sequence[Article]) -> pa.RecordBatch:
+    def _read(self, articles: Sequence[WikiArticle]) -> pa.RecordBatch:
         """Build the rows that were read; columns that only the end of the run can fill are null."""
         counts = [sorted_counts(article.counters) for article in articles]
         ends = list(accumulate(map(len, counts), initial=0))

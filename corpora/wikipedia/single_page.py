@@ -3,9 +3,9 @@
 from corpora.document import Document, Mention, Paragraph, Span, without_crossing
 from corpora.errors import UsageError
 from corpora.segmentation.sentences import segmenter
-from corpora.wikipedia.articles import Article, ArticleReader
-from corpora.wikipedia.blocks import Link, PageText
-from corpora.wikipedia.pages import Page
+from corpora.wikipedia.articles import ArticleReader, WikiArticle
+from corpora.wikipedia.blocks import PageText, TitleLink
+from corpora.wikipedia.pages import WikiPage
 from corpora.wikipedia.templates import load_templates
 from corpora.wikipedia.titles import ABROAD, language_code, language_of, wiki_of
 
@@ -29,8 +29,8 @@ def read_page(source: str, *, wiki: str, title: str = "") -> Document:
         license=None,
         segmenter=segmenter(known.lang),
     )
-    found = reader.read(Page(title, text=source))
-    text = found.text if isinstance(found, Article) else PageText()
+    found = reader.read(WikiPage(title, text=source))
+    text = found.text if isinstance(found, WikiArticle) else PageText()
     mentions, _ = without_crossing(_mention_of(wiki, link) for link in text.links)
     return Document(
         id=f"{wiki}:{title}",
@@ -47,7 +47,7 @@ def read_page(source: str, *, wiki: str, title: str = "") -> Document:
     )
 
 
-def _mention_of(wiki: str, link: Link) -> Mention:
+def _mention_of(wiki: str, link: TitleLink) -> Mention:
     attributes = {"section": link.section} if link.section else {}
     abroad = link.target.removeprefix(ABROAD)
     entity = f"{wiki}:{link.target}" if abroad == link.target else abroad

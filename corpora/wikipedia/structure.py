@@ -31,9 +31,9 @@ from corpora.wikipedia.disambiguation import signs_of, words
 from corpora.wikipedia.image_options import ImageOptions, options_of
 from corpora.wikipedia.inline_text import SCRIPTS, symbol_of, with_readings
 from corpora.wikipedia.markup import tags
-from corpora.wikipedia.nesting import OPENING, Braces, Brackets, Tags
+from corpora.wikipedia.nesting import OPENING, Braces, Brackets, ClosingTags
 from corpora.wikipedia.parser_functions import choose
-from corpora.wikipedia.templates import PIPE, Action, TemplateTable, split_call, split_parts
+from corpora.wikipedia.templates import PIPE, TemplateTable, Treatment, split_call, split_parts
 from corpora.wikipedia.titles import FILE, Wiki, decode, note_category
 
 MAX_DEPTH = 20  # levels of templates inside shown parameters
@@ -182,7 +182,7 @@ class Simplifier:
         """Take out comments, references, and other tags whose content is no wikitext."""
         out: list[str] = []
         position, held = 0, ""
-        ends = Tags(text)
+        ends = ClosingTags(text)
         opening = _opening()
         while tag := opening.search(text, position):
             start = tag.start()
@@ -394,7 +394,7 @@ class Simplifier:
         self.page.silent[action.name] += 1
         return _mark(text, start, end)
 
-    def shown(self, action: Action, inside: str, *, depth: int) -> str | None:
+    def shown(self, action: Treatment, inside: str, *, depth: int) -> str | None:
         """Show a template by its recipe or definition, or a parser function; None for others."""
         if action.kind == "show":
             return self.show(action, inside, depth=depth)
@@ -409,7 +409,7 @@ class Simplifier:
             self.page.expanded[action.name] += 1
         return shown
 
-    def action(self, raw: str) -> Action:
+    def action(self, raw: str) -> Treatment:
         """Look up the treatment of a template, and note the name sought in the definitions."""
         action = self.templates.action(raw)
         if action.asked:
@@ -424,7 +424,7 @@ class Simplifier:
             return self.drop("{{{}}}")
         return self.without_templates(default, depth=depth + 1)
 
-    def show(self, action: Action, inside: str, *, depth: int) -> str | None:
+    def show(self, action: Treatment, inside: str, *, depth: int) -> str | None:
         """Show a template by its recipe; None if that does not know its text."""
         rendered = self.without_templates(inside, depth=depth + 1)
         shown = self.templates.show(action, rendered, title=self.title, today=self.today)
@@ -433,7 +433,9 @@ class Simplifier:
         self.count_shown(rendered, shown)
         return f"\n{shown}\n" if "\x03" in shown else shown
 
-    def expand(self, action: Action, definition: Parts, inside: str, *, depth: int) -> str | None:
+    def expand(
+        self, action: Treatment, definition: Parts, inside: str, *, depth: int
+    ) -> str | None:
         """Show a template by its definition in the dump; None if the page would grow too long.
 
         Its parameters are simplified before it is expanded, the templates that it calls afterwards.
@@ -454,7 +456,7 @@ class Simplifier:
             self.expanding.pop()
         return shown
 
-    def evaluate(self, action: Action, inside: str, *, depth: int) -> str | None:
+    def evaluate(self, action: Treatment, inside: str, *, depth: int) -> str | None:
         """Show what a parser function chooses or computes; None if that is not known."""
 
         def value(text: str) -> str | None:

@@ -101,7 +101,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class Treatment:
     """The treatment of a template."""
 
     kind: str
@@ -138,9 +138,9 @@ class TemplateTable:
     """The definitions in the dump, for templates that are in no table; None: not used."""
     footnotes: Mapping[str, str] = field(default_factory=dict)
     """The kind of footnote that each of some silent templates makes."""
-    _actions: dict[str, Action] = field(default_factory=dict, compare=False, repr=False)
+    _actions: dict[str, Treatment] = field(default_factory=dict, compare=False, repr=False)
 
-    def action(self, raw: str) -> Action:
+    def action(self, raw: str) -> Treatment:
         """Look up the treatment of a template by its text up to the first pipe."""
         action = self._actions.get(raw)
         if action is None:
@@ -149,7 +149,7 @@ class TemplateTable:
             action = self._actions[raw] = self._choose(raw)
         return action
 
-    def _choose(self, raw: str) -> Action:
+    def _choose(self, raw: str) -> Treatment:
         raw = _SUBST.sub("", raw)
         prefix, colon, rest = raw.partition(":")
         if colon and prefix.strip().lower() in self.prefixes:
@@ -160,29 +160,29 @@ class TemplateTable:
         function, colon, argument = raw.strip().partition(":")
         if colon and function:
             if function.lower() in _STRING_FUNCTIONS:
-                return Action("show", function, function.lower(), argument)
+                return Treatment("show", function, function.lower(), argument)
             if function.lower() in FUNCTIONS:
-                return Action("evaluate", function.lower(), function.lower(), argument)
+                return Treatment("evaluate", function.lower(), function.lower(), argument)
             if function.lower() == "#tag":
-                return Action("reference" if argument.strip() == "ref" else "drop", "#tag")
+                return Treatment("reference" if argument.strip() == "ref" else "drop", "#tag")
             name = function if function[0] == "#" else name
             if function.isupper() and function.lower() not in (function, *_SHOWING):
-                return Action("silent", name)  # {{DEFAULTSORT:…}}, in any language
+                return Treatment("silent", name)  # {{DEFAULTSORT:…}}, in any language
         is_of_language = _OF_LANGUAGE.fullmatch(name) and name not in self.silent
         if is_of_language and _ANY_LANGUAGE in self.render:  # no recipes: of another extractor
-            return Action("show", _ANY_LANGUAGE)
+            return Treatment("show", _ANY_LANGUAGE)
         return self._named(name)
 
-    def _known(self, name: str) -> Action | None:
+    def _known(self, name: str) -> Treatment | None:
         if name in self.disambiguation:
-            return Action("disambiguation", name)
-        return Action("show", name) if name in self.render or name in _VARIABLES else None
+            return Treatment("disambiguation", name)
+        return Treatment("show", name) if name in self.render or name in _VARIABLES else None
 
-    def _named(self, name: str) -> Action:
+    def _named(self, name: str) -> Treatment:
         """Choose the treatment of a template that no table shows, by the dump's definitions."""
-        action = Action("drop", name[:80])
+        action = Treatment("drop", name[:80])
         if name in self.silent:
-            action = Action("silent", name, footnote=self.footnotes.get(name, ""))
+            action = Treatment("silent", name, footnote=self.footnotes.get(name, ""))
         if self.definitions is None:
             return action
         found = self.definitions.find(name)
@@ -191,12 +191,12 @@ class TemplateTable:
         if name in self.silent:
             return replace(action, asked=name)
         if isinstance(found, tuple):
-            return Action("expand", name[:80], definition=found, asked=name)
+            return Treatment("expand", name[:80], definition=found, asked=name)
         if found and (known := self._known(found)):
             return replace(known, asked=name)
-        return Action("silent" if found in self.silent else "drop", name[:80], asked=name)
+        return Treatment("silent" if found in self.silent else "drop", name[:80], asked=name)
 
-    def show(self, action: Action, inside: str, *, title: str, today: str) -> str | None:
+    def show(self, action: Treatment, inside: str, *, title: str, today: str) -> str | None:
         """Show a template by its recipe; ``inside`` is its text after the name and pipe.
 
         None if the recipe does not know its text.

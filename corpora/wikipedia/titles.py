@@ -50,7 +50,7 @@ VANISHING = frozenset({"file", "category", "interlanguage"})
 """The reasons of targets whose links show nothing."""
 
 
-class Target(NamedTuple):
+class LinkTarget(NamedTuple):
     """The target of a link."""
 
     reason: str
@@ -90,9 +90,9 @@ class Wiki:
     """The names that the wiki's tables of data may have, see ``codes_of``."""
     has_subpages: bool = True
     """Whether ``[[/abc]]`` in an article leads to a subpage of it; if not, to the article /abc."""
-    _targets: dict[str, Target] = field(default_factory=dict)
+    _targets: dict[str, LinkTarget] = field(default_factory=dict)
 
-    def target(self, raw: str) -> Target:
+    def target(self, raw: str) -> LinkTarget:
         """Parse the text between ``[[`` and ``|`` or ``]]``."""
         target = self._targets.get(raw)
         if target is None:
@@ -118,15 +118,15 @@ class Wiki:
         prefix, colon, _ = title.partition(":")
         return self.namespaces.get(_spaced(prefix).lower(), 0) if colon else 0
 
-    def _read(self, raw: str) -> Target:
+    def _read(self, raw: str) -> LinkTarget:
         if PLAIN_TITLE.fullmatch(raw):
-            return Target("", self.upper(raw), "", raw)
+            return LinkTarget("", self.upper(raw), "", raw)
         text = decode(raw)
         if "%" in text:
             decoded = unquote(text)
             text = text if "\ufffd" in decoded else decoded
         if address := _ADDRESS.match(text):  # [[http://example.org Example]]
-            return Target("malformed", text, "", text[address.end() :].strip())
+            return LinkTarget("malformed", text, "", text[address.end() :].strip())
         label = _MARKS.sub("", _LABEL_SPACES.sub(" ", text)).strip()
         text = _BIDI.sub("", text if text == raw else unicodedata.normalize("NFC", text))
         name, _, section = text.partition("#")
@@ -134,17 +134,17 @@ class Wiki:
         if name.startswith(":"):
             return self._with_colon(name[1:].lstrip(" :"), section, label.lstrip(" :"))
         if not name:
-            return Target("section" if section else "malformed", "", section, label)
+            return LinkTarget("section" if section else "malformed", "", section, label)
         if _NO_TITLE.search(name):
-            return Target("malformed", name, section, raw.strip())
+            return LinkTarget("malformed", name, section, raw.strip())
         if name.startswith("../") or (name[0] == "/" and self.has_subpages):
-            return Target("subpage", name, section, label)
+            return LinkTarget("subpage", name, section, label)
         reason = self._elsewhere(name)
         if reason == "interwiki":
             return self._abroad(name, section, label)
-        return Target(reason, self.title(name), section, label)
+        return LinkTarget(reason, self.title(name), section, label)
 
-    def _abroad(self, name: str, section: str, label: str) -> Target:
+    def _abroad(self, name: str, section: str, label: str) -> LinkTarget:
         """Parse a target with prefixes of other wikis: at most two that tables know, or none."""
         wiki, title = self, name
         for _ in range(2 * self.keeps_interwiki):
@@ -154,18 +154,18 @@ class Wiki:
                 break
             wiki, title = other, rest.lstrip(" :")
         if wiki is self or not title or wiki._elsewhere(title):  # noqa: SLF001 - of this class
-            return Target("interwiki", self.title(name), section, label)
+            return LinkTarget("interwiki", self.title(name), section, label)
         if wiki.name == self.name:
-            return Target("", self.title(title), section, label)
-        return Target("", f"{ABROAD}{wiki.name}:{wiki.title(title)}", section, label)
+            return LinkTarget("", self.title(title), section, label)
+        return LinkTarget("", f"{ABROAD}{wiki.name}:{wiki.title(title)}", section, label)
 
-    def page_at(self, address: str) -> Target:
+    def page_at(self, address: str) -> LinkTarget:
         """Return the article of a Wikimedia wiki that an address leads to, as ``_abroad`` does."""
         found = _WIKIMEDIA.match(decode(address))
         project = found[2].replace("wikipedia", "wiki") if found else ""
         other = _wikimedia(f"{found[1].replace('-', '_')}{project}") if found else None
         if not (found and other and self._takes(other)):
-            return Target("interwiki", address, "", "")
+            return LinkTarget("interwiki", address, "", "")
         there = other.target(f":{found[3]}")
         if there.reason:
             return there._replace(reason="interwiki")
@@ -205,19 +205,19 @@ class Wiki:
         found = _MY_LANGUAGE.match(rest) if is_special else None
         return f":{rest[found.end() :]}" if found else name
 
-    def _with_colon(self, name: str, section: str, label: str) -> Target:
+    def _with_colon(self, name: str, section: str, label: str) -> LinkTarget:
         """Parse a target after a leading colon.
 
         A file, category or language is a plain link then.
         """
         if not name or _NO_TITLE.search(name):
-            return Target("malformed", name, section, label)
+            return LinkTarget("malformed", name, section, label)
         reason = self._elsewhere(name)
         if reason in ("file", "category"):
             reason = self._of_namespace(self.namespace(name))
         if reason in ("interlanguage", "interwiki"):
             return self._abroad(name, section, label)
-        return Target(reason, self.title(name), section, label)
+        return LinkTarget(reason, self.title(name), section, label)
 
     def _of_namespace(self, number: int) -> str:
         return "" if number in self.reads or not number else "namespace"

@@ -18,11 +18,11 @@ from urllib.parse import unquote
 
 from corpora.errors import UsageError
 from corpora.system.sandbox import Bounds, Task, TaskError, call
-from corpora.wikipedia.blocks import Blocks, ExtractorError, Link, PageText
+from corpora.wikipedia.blocks import ExtractorError, PageBlocks, PageText, TitleLink
 from corpora.wikipedia.nesting import OPENING, Braces
 from corpora.wikipedia.structure import Simplifier
 from corpora.wikipedia.templates import TemplateTable
-from corpora.wikipedia.titles import VANISHING, Target, Wiki, note_category, pipe_trick
+from corpora.wikipedia.titles import VANISHING, LinkTarget, Wiki, note_category, pipe_trick
 
 PAGE_SECONDS = 60.0
 """The seconds of processor time after which a page is given up; a page of a megabyte takes less
@@ -52,7 +52,7 @@ def extract(
     Links that the library loses count as ``not_kept``; holes are unknown. Raises ``ExtractorError``
     for a page that cannot be read, and ``UsageError`` where the library is missing or too old.
     """
-    reader = Reader(wiki)
+    reader = ExtractorReader(wiki)
     reader.read("\n".join(clean(wikitext, title=title)))
     no_recipes = TemplateTable(
         {}, templates.silent, templates.disambiguation, templates.dates, templates.prefixes
@@ -64,17 +64,17 @@ def extract(
     return page
 
 
-class Reader:
+class ExtractorReader:
     """A reader of wikiextractor's output: lines with links, and headings that end with a period."""
 
     def __init__(self, wiki: Wiki) -> None:
         self.wiki = wiki
         self.trail = re.compile(f"[{wiki.trail}]*" if wiki.trail else "")
-        self.out = Blocks()
+        self.out = PageBlocks()
         self.dropped: Counter[str] = Counter()
         self.categories: list[str] = []
-        self.found: list[tuple[int, int, Target]] = []
-        self.open: list[tuple[int, Target | None]] = []
+        self.found: list[tuple[int, int, LinkTarget]] = []
+        self.open: list[tuple[int, LinkTarget | None]] = []
         """(offset, target) of each open link; the target is None if the link leads out of the
         wiki."""
 
@@ -159,7 +159,7 @@ class Reader:
             start = begin + len(anchor) - len(anchor.lstrip())
             end = start + len(anchor.strip())
             if start < end:
-                page.links.append(Link(start, end, target.title, target.section))
+                page.links.append(TitleLink(start, end, target.title, target.section))
             else:
                 page.dropped["empty"] += 1
         page.links.sort(key=lambda link: (link.start, -link.end))
@@ -250,7 +250,7 @@ _TASK = Task(clean_lines, {"source": "", "title": ""})
 
 
 class _Everything:
-    """A container of every namespace: ``Reader`` decides which links vanish."""
+    """A container of every namespace: ``ExtractorReader`` decides which links vanish."""
 
     def __contains__(self, _: object) -> bool:
         return True

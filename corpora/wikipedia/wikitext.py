@@ -13,7 +13,7 @@ from itertools import accumulate
 
 from corpora.segmentation.scripts import is_solid
 from corpora.wikipedia.aside import PLACE, PLACES, Aside, unplaced
-from corpora.wikipedia.blocks import Blocks, Link, PageText
+from corpora.wikipedia.blocks import PageBlocks, PageText, TitleLink
 from corpora.wikipedia.cells import read_blocks
 from corpora.wikipedia.markup import (
     LITERAL_SPACES,
@@ -23,7 +23,7 @@ from corpora.wikipedia.markup import (
     SIGNS,
     SILENT,
     SPECIAL,
-    Kind,
+    MarkupGroup,
     heading,
     inline_pattern,
     tags,
@@ -33,7 +33,7 @@ from corpora.wikipedia.structure import Simplifier
 from corpora.wikipedia.templates import TemplateTable
 from corpora.wikipedia.titles import (
     VANISHING,
-    Target,
+    LinkTarget,
     Wiki,
     decode,
     note_category,
@@ -50,9 +50,17 @@ _DROPPED = re.compile("\x00(\\d+)\x00")
 _NOTHING = re.compile("(?:\x00\\d+\x00|[\x01 \t])*")
 _CLOSE = re.compile(r"\]\]|\[\[")
 _AFTER = re.compile(r"[ \t]*")
-_LINK = Kind.LINK
-_MAY_BE_TEXT = frozenset({Kind.BRACKET, Kind.ORPHAN, Kind.TAG, Kind.MAGIC, Kind.OPENINGS})
-"""The kinds of markup that are plain text in some places, see ``Reader.is_text``."""
+_LINK = MarkupGroup.LINK
+_MAY_BE_TEXT = frozenset(
+    {
+        MarkupGroup.BRACKET,
+        MarkupGroup.ORPHAN,
+        MarkupGroup.TAG,
+        MarkupGroup.MAGIC,
+        MarkupGroup.OPENINGS,
+    }
+)
+"""The kinds of markup that are plain text in some places, see ``WikitextReader.is_text``."""
 _PARTED = re.compile("''+|[ \t]{2,}|[\x01\x06]")
 """Matches what does not stay in a line as it is."""
 _NEEDS_LINES = re.compile(f"[\n\x04{PLACE}]|  ")
@@ -86,24 +94,24 @@ def extract(
     """
     aside = Aside(blocks) if blocks else None
     simplifier = Simplifier(wiki, templates, title=title, today=today, aside=aside)
-    reader = Reader(wiki, simplifier.simplify(wikitext))
+    reader = WikitextReader(wiki, simplifier.simplify(wikitext))
     page = reader.read()
     if aside and aside.blocks:
         inside = simplifier.again()
-        alone = Reader(wiki, inside.page).read_alone
+        alone = WikitextReader(wiki, inside.page).read_alone
         page.aside = read_blocks(inside, aside, dict(reader.places), read=alone)
         page.n_undefined = aside.n_undefined
     return page
 
 
-class Reader:
+class WikitextReader:
     """A reader of the lines of a page, which appends to the page's text piece by piece."""
 
     def __init__(self, wiki: Wiki, page: PageText) -> None:
         self.wiki, self.page = wiki, page
         trail = f"[{wiki.trail}]*+" if wiki.trail else ""
         self._pattern, self._trail = inline_pattern(trail), re.compile(trail)
-        self.out = Blocks()
+        self.out = PageBlocks()
         self.external = 0
         """The number of open external links; the text of the last one starts at
         ``external_start``."""
@@ -133,10 +141,10 @@ class Reader:
         page.hole_templates = Counter(name for _, name in self.out.holes)
         return page
 
-    def read_alone(self, text: str) -> tuple[str, list[Link], list[tuple[int, int]]]:
+    def read_alone(self, text: str) -> tuple[str, list[TitleLink], list[tuple[int, int]]]:
         """Read a piece of wikitext by itself: returns its text, its links, and its place marks."""
-        self.out, self.places, self._n_settled = Blocks(), [], 0
-        links: list[Link] = []
+        self.out, self.places, self._n_settled = PageBlocks(), [], 0
+        links: list[TitleLink] = []
         self.page.links = links
         self.in_table = False
         line = text.strip()
@@ -331,16 +339,16 @@ class Reader:
 
     def is_text(self, kind: int | None, found: re.Match[str]) -> bool:
         """Tell whether a match of the markup pattern is plain text."""
-        if kind == Kind.BRACKET:
+        if kind == MarkupGroup.BRACKET:
             return not self.external
-        if kind == Kind.ORPHAN:
+        if kind == MarkupGroup.ORPHAN:
             return not self.n_open
-        if kind == Kind.TAG:
-            unknown = found[Kind.TAG].lower() not in tags()["all"]
+        if kind == MarkupGroup.TAG:
+            unknown = found[MarkupGroup.TAG].lower() not in tags()["all"]
             return unknown and not MARKS.search(found[0])
-        if kind == Kind.MAGIC:
+        if kind == MarkupGroup.MAGIC:
             return found[0].islower() and found[0][2:-2] not in MAGIC_WORDS
-        if kind == Kind.OPENINGS:
+        if kind == MarkupGroup.OPENINGS:
             if (n := (len(found[0]) + 2) // 2 - 1) > 0:
                 self.page.dropped["malformed"] += n
             return True
@@ -349,36 +357,38 @@ class Reader:
     def markup(self, kind: int | None, found: re.Match[str], line: str) -> int:
         """Process a piece of markup; returns the position to continue at."""
         end = found.end()
-        if kind == Kind.OPEN:
+        if kind == MarkupGroup.OPEN:
             return self.complex_link(line, end)
-        if kind == Kind.ENTITY:
+        if kind == MarkupGroup.ENTITY:
             self.out.add(_shown_entity(found[0]))
-        elif kind == Kind.BREAK:
+        elif kind == MarkupGroup.BREAK:
             self.out.break_line()
-        elif kind == Kind.TAG:
+        elif kind == MarkupGroup.TAG:
             self.tag(found)
-        elif kind == Kind.DROPPED:
+        elif kind == MarkupGroup.DROPPED:
             end = self.tidy(line, end)
-            self.out.holes.append((self.out.length, self.page.names[int(found[Kind.DROPPED])]))
-        elif kind == Kind.SILENT:
+            self.out.holes.append(
+                (self.out.length, self.page.names[int(found[MarkupGroup.DROPPED])])
+            )
+        elif kind == MarkupGroup.SILENT:
             return self.tidy(line, end)
-        elif kind == Kind.LITERAL:
-            literal = self.page.literals[int(found[Kind.LITERAL])]
+        elif kind == MarkupGroup.LITERAL:
+            literal = self.page.literals[int(found[MarkupGroup.LITERAL])]
             self.out.add(LITERAL_SPACES.sub(" ", literal.replace("\u00ad", "")))
-        elif kind == Kind.EXTERNAL:
+        elif kind == MarkupGroup.EXTERNAL:
             self.external += 1
             self.external_start = self.out.length
-        elif kind == Kind.BRACKET:
+        elif kind == MarkupGroup.BRACKET:
             self.external -= 1
             if self.out.length == self.external_start:  # the link has no text
                 return self.tidy(line, end)
-        elif kind == Kind.ORPHAN:
+        elif kind == MarkupGroup.ORPHAN:
             self.n_open -= 1
         return end
 
     def tag(self, found: re.Match[str]) -> None:
         """Remove a tag, or begin another block; an unknown tag stays as text without marks."""
-        name = found[Kind.TAG].lower()
+        name = found[MarkupGroup.TAG].lower()
         if name not in tags()["all"]:
             self.out.add(_with_single_spaces(MARKS.sub("", found[0])))
         elif not self.in_link and name in tags()["blocks"]:
@@ -446,7 +456,7 @@ class Reader:
             end = self.out.append(shown)
         if shown and not reason:  # as in ``end_link``; a call takes longer
             self.out.has_link = True
-            self.page.links.append(Link(start, end, title, section))
+            self.page.links.append(TitleLink(start, end, title, section))
         else:
             self.page.dropped[reason or "empty"] += 1
         if after:
@@ -464,7 +474,7 @@ class Reader:
             self.page.dropped[reason or "empty"] += 1
         else:
             self.out.has_link = True
-            self.page.links.append(Link(start, end, title, section))
+            self.page.links.append(TitleLink(start, end, title, section))
 
     def complex_link(self, line: str, inside: int) -> int:
         """Append a link with markup in it; returns the offset of its end."""
@@ -493,7 +503,7 @@ class Reader:
         self.anchor(anchor, trail[0] if trail else "", target)
         return end
 
-    def anchor(self, text: str, trail: str, target: Target) -> None:
+    def anchor(self, text: str, trail: str, target: LinkTarget) -> None:
         """Append the text of a link with markup in it."""
         if text[:1] in (" ", "\n"):
             self.out.add(" ")

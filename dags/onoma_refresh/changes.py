@@ -10,7 +10,7 @@ from pathlib import Path
 
 from onoma_refresh.environment import without_airflow
 from onoma_refresh.results import write_json
-from onoma_refresh.settings import Edition, Settings
+from onoma_refresh.settings import EditionEntry, RefreshSettings
 
 _PULL_S = 900
 
@@ -33,7 +33,7 @@ def pull(checkout: Path) -> None:
         raise EditionError(f"{checkout}: git pull --ff-only: {done.stderr.strip()}")
 
 
-def state_of(settings: Settings, edition: Edition) -> str:
+def state_of(settings: RefreshSettings, edition: EditionEntry) -> str:
     """Hash all files of an edition, its description, and its options."""
     digest = hashlib.sha256(edition.model_dump_json().encode())
     for file in _files(settings, edition):
@@ -43,7 +43,7 @@ def state_of(settings: Settings, edition: Edition) -> str:
     return digest.hexdigest()
 
 
-def _files(settings: Settings, edition: Edition) -> Iterator[Path]:
+def _files(settings: RefreshSettings, edition: EditionEntry) -> Iterator[Path]:
     """Find the files that the patterns of ``input`` match, but none of hidden folders (``.git``).
 
     Raises ``EditionError`` where there is none. The description of the edition is added.
@@ -63,16 +63,16 @@ def _files(settings: Settings, edition: Edition) -> Iterator[Path]:
         yield description
 
 
-def was_seen(settings: Settings, name: str, state: str) -> bool:
+def was_seen(settings: RefreshSettings, name: str, state: str) -> bool:
     """Tell whether this state was published or refused before."""
     file = _seen_file(settings, name)
     return file.is_file() and json.loads(file.read_text(encoding="utf-8"))["state"] == state
 
 
-def mark_seen(settings: Settings, name: str, state: str, *, outcome: str) -> None:
+def mark_seen(settings: RefreshSettings, name: str, state: str, *, outcome: str) -> None:
     """Write down the outcome of a state, so that it is not tried again each hour."""
     write_json(_seen_file(settings, name), {"state": state, "outcome": outcome})
 
 
-def _seen_file(settings: Settings, name: str) -> Path:
+def _seen_file(settings: RefreshSettings, name: str) -> Path:
     return settings.work / "editions" / f"{name}.json"

@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from onoma_refresh.settings import Settings
+from onoma_refresh.settings import RefreshSettings
 
 PYTHON = "ONOMA_PYTHON"
 """The environment variable that names the interpreter of commands; it overrides the settings."""
@@ -12,7 +12,7 @@ _OWN = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
 """Variables of Airflow's own Python, which would mislead another interpreter."""
 
 
-def interpreter(settings: Settings) -> str:
+def interpreter(settings: RefreshSettings) -> str:
     """Return the Python for the commands: of the environment, of the settings, or this one."""
     name = os.environ.get(PYTHON) or settings.python
     if not name:
@@ -30,7 +30,7 @@ def without_airflow() -> dict[str, str]:
     }
 
 
-def environment_of(settings: Settings) -> dict[str, str]:
+def environment_of(settings: RefreshSettings) -> dict[str, str]:
     """Build the environment of the commands: interpreter first on PATH, output unbuffered."""
     kept = without_airflow()
     folder = str(Path(interpreter(settings)).parent)

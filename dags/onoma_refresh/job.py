@@ -23,7 +23,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from onoma_refresh.environment import environment_of, interpreter
 from onoma_refresh.results import describe_version
 from onoma_refresh.schedule import JOBS, SHORT, Params, load_settings, version_of
-from onoma_refresh.settings import Edition, Settings, SettingsError
+from onoma_refresh.settings import EditionEntry, RefreshSettings, SettingsError
 
 if TYPE_CHECKING:
     from airflow.sdk import XComArg
@@ -40,7 +40,7 @@ MODEL = ("modeling.publish",)
 _LAST_LINES = 8
 
 
-class StoppedError(AirflowFailException):
+class LimitPassedError(AirflowFailException):
     """A command that ended because a limit was passed (exit status 3)."""
 
 
@@ -50,12 +50,12 @@ def step(
     pool: str = JOBS,
     **more: Any,  # Any: those of ``airflow.sdk.task``
 ) -> Callable[[Callable[..., object]], Task]:
-    """Make a task of a function that takes a ``Job`` and the results of earlier tasks."""
+    """Make a task of a function that takes a ``DagTask`` and the results of earlier tasks."""
 
     def decorate(function: Callable[..., object]) -> Task:
         def do(*made: object, **context: Any) -> object:  # Any: as ``Context``
             try:
-                return function(Job(load_settings(context["params"]), context), *made)
+                return function(DagTask(load_settings(context["params"]), context), *made)
             except SettingsError as error:
                 raise AirflowFailException(str(error)) from error
 
@@ -71,10 +71,10 @@ def given(name: str, *values: object) -> list[object]:
 
 
 @dataclass(frozen=True)
-class Job:
+class DagTask:
     """A task of a DAG run, with its settings."""
 
-    settings: Settings
+    settings: RefreshSettings
     context: Context
 
     @property
@@ -90,7 +90,7 @@ class Job:
     def run(self, module: str, *arguments: object) -> list[str]:
         """Run ``python -m MODULE ARGUMENTS``; return its last lines of output.
 
-        Raises ``StoppedError`` for exit status 3, ``AirflowFailException`` where options are wrong,
+        Raises ``LimitPassedError`` for exit status 3, ``AirflowFailException`` for wrong options,
         ``AirflowException`` for other failures, which Airflow tries again.
         """
         settings = self.settings
@@ -103,7 +103,7 @@ class Job:
             return lines
         message = "\n".join([f"{module}: exit status {status}.", *lines[-_LAST_LINES:]])
         if status == TOO_FAR:
-            raise StoppedError(message)
+            raise LimitPassedError(message)
         raise (AirflowFailException if status == WRONG_COMMAND else AirflowException)(message)
 
     def make(self, module: str, output: str | Path, *arguments: object) -> str:
@@ -111,13 +111,13 @@ class Job:
         self.run(module, *arguments, "--output", output)
         return str(output)
 
-    def finetune(self, edition: Edition, output: Path, *, ner: str, encoder: str) -> str:
+    def finetune(self, edition: EditionEntry, output: Path, *, ner: str, encoder: str) -> str:
         """Train a tagger from an encoder and NER data; a retry resumes the training."""
         options = ("--ner", ner, "--model", encoder, *edition.finetune)
         return self.make("modeling.finetune", output, edition.recipe, *options)
 
-    def evaluate(self, edition: Edition, *, ner: str, tagger: str) -> None:
-        """Score a tagger; ``StoppedError`` where it is significantly worse than the current one.
+    def evaluate(self, edition: EditionEntry, *, ner: str, tagger: str) -> None:
+        """Score a tagger; ``LimitPassedError`` where it is significantly worse than the current.
 
         Compares with the tagger that is current now: while this one was trained, another run may
         have published a better one.

@@ -13,7 +13,7 @@ from airflow.sdk import Asset, Param, dag
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from onoma_refresh.environment import without_airflow
-from onoma_refresh.settings import Settings, SettingsError, beside, check_store, read
+from onoma_refresh.settings import RefreshSettings, SettingsError, beside, check_store, read
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG, Context
@@ -60,7 +60,7 @@ def report_failure(context: "Context") -> None:
         _pass_on(report, settings)
 
 
-def _pass_on(report: str, settings: Settings) -> None:
+def _pass_on(report: str, settings: RefreshSettings) -> None:
     """Give a report to the command of the settings; if that fails, only the log says so."""
     name = settings.on_failure[0]
     try:
@@ -100,7 +100,7 @@ SETTINGS: Final = Param(
 """The parameter for another settings file; because null is allowed, its field may stay empty."""
 
 
-def load_settings(params: Params) -> Settings:
+def load_settings(params: Params) -> RefreshSettings:
     """Read the settings that the environment names, or the file that a parameter names.
 
     Raises ``AirflowFailException`` where there are none, ``SettingsError`` where they are wrong, or
@@ -111,7 +111,7 @@ def load_settings(params: Params) -> Settings:
     return settings
 
 
-def _read(params: Params) -> Settings:
+def _read(params: Params) -> RefreshSettings:
     owners = os.environ.get(ENVIRONMENT)
     if not owners:
         raise AirflowFailException(
@@ -180,7 +180,7 @@ def chosen(known: Mapping[str, object], names: Sequence[str] | None, *, table: s
     return list(dict.fromkeys(names or known))
 
 
-def check_version(settings: Settings, shelves: Sequence[str], version: str) -> None:
+def check_version(settings: RefreshSettings, shelves: Sequence[str], version: str) -> None:
     """Stop a run whose version is published already, and no longer current.
 
     If it were published again, it would become current again, perhaps on one shelf but not on
@@ -195,7 +195,9 @@ def check_version(settings: Settings, shelves: Sequence[str], version: str) -> N
             )
 
 
-def check_unchanged(settings: Settings, shelf: str, *, version: str, previous: str | None) -> None:
+def check_unchanged(
+    settings: RefreshSettings, shelf: str, *, version: str, previous: str | None
+) -> None:
     """Stop a run if another has published since it began: its version would replace a newer one."""
     current = settings.current(shelf)
     if current and current.name != version and str(current) != previous:

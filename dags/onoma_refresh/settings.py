@@ -88,7 +88,7 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Wiki(_Table):
+class WikiEntry(_Table):
     """A wiki whose dumps become documents, an entity vocabulary and examples."""
 
     name: Name
@@ -122,7 +122,7 @@ class News(_Table):
     annotate: Options = ("--policy", "gated")
 
 
-class Edition(_Table):
+class EditionEntry(_Table):
     """A TEI edition that a tagger learns from."""
 
     name: Name
@@ -140,7 +140,7 @@ class Edition(_Table):
     evaluate: Options = ()
 
 
-class Model(_Table):
+class ModelEntry(_Table):
     """An encoder that is trained further when its corpus is new."""
 
     name: Name
@@ -153,7 +153,7 @@ class Model(_Table):
     pretrain: Options = ()
 
 
-class Settings(_Table):
+class RefreshSettings(_Table):
     """The content of a settings file."""
 
     folder: Path
@@ -170,13 +170,13 @@ class Settings(_Table):
     """A command that gets reports of failures on standard input; empty: they are only logged."""
     environment: Variables = {}
     """Environment variables of the commands, added to those of the worker."""
-    wikis: Annotated[Mapping[str, Wiki], *Tables] = Field(_Entries(), alias="wiki")
+    wikis: Annotated[Mapping[str, WikiEntry], *Tables] = Field(_Entries(), alias="wiki")
     news: Annotated[Mapping[str, News], *Tables] = _Entries()
-    editions: Annotated[Mapping[str, Edition], *Tables] = Field(_Entries(), alias="edition")
-    models: Annotated[Mapping[str, Model], *Tables] = Field(_Entries(), alias="model")
+    editions: Annotated[Mapping[str, EditionEntry], *Tables] = Field(_Entries(), alias="edition")
+    models: Annotated[Mapping[str, ModelEntry], *Tables] = Field(_Entries(), alias="model")
 
     @model_validator(mode="after")
-    def _check(self) -> "Settings":
+    def _check(self) -> "RefreshSettings":
         """Check that references name something, and that no two entries share a shelf or folder."""
         if self.work == self.store or self.work in self.store.parents:
             raise ValueError(
@@ -243,13 +243,15 @@ def beside(owners: Path, name: str | None) -> Path:
     return owners.with_name(name)
 
 
-def read(path: Path) -> Settings:
+def read(path: Path) -> RefreshSettings:
     """Read and check a settings file; raises ``SettingsError``."""
     folder = path.absolute().parent
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         values.pop("step", None)  # a table of `onoma project`, which may share the file
-        return Settings.model_validate(values | {"folder": folder}, context={"folder": folder})
+        return RefreshSettings.model_validate(
+            values | {"folder": folder}, context={"folder": folder}
+        )
     except ValidationError as error:
         lines = "\n".join(_describe(each) for each in error.errors())
         raise SettingsError(f"{path}: {lines}") from error
@@ -260,11 +262,13 @@ def read(path: Path) -> Settings:
 def _describe(error: Mapping[str, object]) -> str:
     """Describe what is wrong, with its place: ``[[wiki]] dawiki: contact: …``."""
     table, *path = error["loc"] or [""]
-    kind = {"wiki": Wiki, "news": News, "edition": Edition, "model": Model}.get(table)
+    kind = {"wiki": WikiEntry, "news": News, "edition": EditionEntry, "model": ModelEntry}.get(
+        table
+    )
     where = ": ".join([f"[[{table}]] {path[0]}", *map(str, path[1:])] if path else [table])
     message = str(error["msg"]).removeprefix("Value error, ")
     if error["type"] == "extra_forbidden":
-        fields = (kind or Settings).model_fields
+        fields = (kind or RefreshSettings).model_fields
         message = (
             f"no setting here. There are: {', '.join(f.alias or n for n, f in fields.items())}"
         )
@@ -274,7 +278,7 @@ def _describe(error: Mapping[str, object]) -> str:
     return f"{where}: {message}.".removeprefix(": ")
 
 
-def check_store(settings: Settings) -> None:
+def check_store(settings: RefreshSettings) -> None:
     """Raise ``SettingsError`` where a store existed earlier but is missing now.
 
     Otherwise, with a disk that is not mounted, a run would make a first version: nothing to compare

@@ -147,7 +147,7 @@ class Layout(Movable):
 
 
 @dataclass(frozen=True, slots=True)
-class Words(Movable):
+class BatchWords(Movable):
     """The words of a batch; each special subword is a word of its own."""
 
     layout: Layout
@@ -180,21 +180,21 @@ class EntityVectors(Movable):
 
 
 @dataclass(frozen=True, slots=True)
-class Rows(Movable):
+class LayerRows(Movable):
     """The layout of the rows that a layer sees: T subwords, and then E mentions."""
 
     subwords: Layout
     together: Layout
     """The layout of R = T + E rows: in each sequence its subwords, then its mentions. The same as
     ``subwords`` if there are no mentions."""
-    words: Words | None = None
+    words: BatchWords | None = None
     entities: Layout | None = None
     known: EntityVectors | None = None
     """The entities that subwords know; set from ``Batch.subword_entities`` by the encoder."""
 
     @classmethod
     def with_mentions(
-        cls, subwords: Layout, sequences: NDArray[np.int64], words: Words | None = None
+        cls, subwords: Layout, sequences: NDArray[np.int64], words: BatchWords | None = None
     ) -> Self:
         """Lay out E mentions after the subwords of their sequences.
 
@@ -213,7 +213,7 @@ class Rows(Movable):
 
 
 @dataclass(frozen=True, slots=True)
-class Mentions(Movable):
+class BatchMentions(Movable):
     """The mentions of a batch, E rows."""
 
     entities: Tensor
@@ -302,10 +302,10 @@ class Batch(Movable):
     """(B,) ids of the examples, for error messages."""
     subwords: Tensor
     """(T,) int64: ids of subwords, [CLS] and [SEP] included."""
-    rows: Rows
+    rows: LayerRows
     segments: Tensor | None = None
     """(T,) int64: 0 in the first text of a pair, 1 in the second; None: all 0."""
-    mentions: Mentions | None = None
+    mentions: BatchMentions | None = None
     subword_entities: SubwordEntities | None = None
     targets: dict[str, Targets] = field(default_factory=dict)
     """The targets by objective: ``subwords``, ``entities``, ``subword_entities``, ``pairs``. An

@@ -30,19 +30,19 @@ from corpora.errors import CorpusError
 from modeling.config import ConfigError, MaskingConfig, PretrainConfig
 from modeling.data.batch import (
     Batch,
+    BatchMentions,
+    BatchWords,
+    LayerRows,
     Layout,
-    Mentions,
-    Rows,
     Targets,
-    Words,
     borders_of,
     starts_of,
 )
 from modeling.data.entities import Scopes, Spreader
 from modeling.data.examples import ExampleSet
 from modeling.data.masking import EVALUATION, Masker
-from modeling.data.rng import Integers, Rng, Stream, as_uniform, key_of, permuted
-from modeling.data.texts import SubwordIds, Text, View, Viewer
+from modeling.data.rng import Integers, RandomUse, Rng, as_uniform, key_of, permuted
+from modeling.data.texts import ExampleView, FlatViews, SubwordIds, Viewer
 
 BLOCK: Final = 1_000
 """Examples in a block of a mixture, in which each set has exactly its quota of examples."""
@@ -79,7 +79,7 @@ class Epochs:
         epoch, step = divmod(number, self.steps)
         first = step * self.batch_size
         places = np.arange(first, min(first + self.batch_size, self.n_examples))
-        places = permuted(places, self.n_examples, key_of(self.seed, Stream.SHUFFLE, epoch))
+        places = permuted(places, self.n_examples, key_of(self.seed, RandomUse.SHUFFLE, epoch))
         sets = np.searchsorted(self._starts, places, side="right") - 1
         return ChosenExamples(sets, places - self._starts[sets], np.full(len(places), epoch))
 
@@ -114,14 +114,14 @@ class Mixture:
         """Return the examples of a step, which is counted from 0."""
         places = np.arange(self.batch_size) + number * self.batch_size
         blocks, places = np.divmod(places, BLOCK)
-        slots = permuted(places, BLOCK, key_of(self.seed, Stream.SET, blocks))
+        slots = permuted(places, BLOCK, key_of(self.seed, RandomUse.SET, blocks))
         sets = np.searchsorted(self._starts, slots, side="right") - 1
         turns = blocks * self.quotas[sets] + slots - self._starts[sets]
         epochs, places = np.divmod(turns, self.sizes[sets])
         numbers = np.empty_like(places)
         for of in np.unique(sets):
             here = sets == of
-            keys = key_of(self.seed, Stream.SHUFFLE, epochs[here], int(of))
+            keys = key_of(self.seed, RandomUse.SHUFFLE, epochs[here], int(of))
             numbers[here] = permuted(places[here], int(self.sizes[of]), keys)
         return ChosenExamples(sets, numbers, epochs)
 
@@ -163,7 +163,7 @@ class Negatives:
 
     def of_step(self, number: int, *, seed: int) -> Integers:
         """Draw the (n,) ids of a step, the same on every device and for every micro-batch."""
-        keys = key_of(seed, Stream.NEGATIVE, number, np.arange(self.n))
+        keys = key_of(seed, RandomUse.NEGATIVE, number, np.arange(self.n))
         return np.searchsorted(self._ends, as_uniform(keys), side="right")
 
 
@@ -192,15 +192,17 @@ class Collator:
         masks_mentions = masker.config.unit == "entity"
         self._n_entities = n_entities if n_entities or masks_mentions else None
 
-    def __call__(self, views: Sequence[View], rng: Rng, negatives: Integers | None = None) -> Batch:
+    def __call__(
+        self, views: Sequence[ExampleView], rng: Rng, negatives: Integers | None = None
+    ) -> Batch:
         """Make a batch of one view or more; ``rng`` has their random numbers, in this order.
 
         Raises ``CorpusError`` that names the example where a row is not valid.
         """
-        text = Text.of(views, self.masker.subwords, n_entities=self._n_entities)
+        text = FlatViews.of(views, self.masker.subwords, n_entities=self._n_entities)
         layout = Layout.of(text.lengths)
-        words = Words.of(text.word_starts, layout) if self.with_words else None
-        rows = Rows(layout, together=layout, words=words)
+        words = BatchWords.of(text.word_starts, layout) if self.with_words else None
+        rows = LayerRows(layout, together=layout, words=words)
         mentions = masked_mentions = known = None
         labelled = [(row, view.label) for row, view in enumerate(views) if view.label is not None]
         targets = {"pairs": Targets.of(*np.array(labelled, np.int64).reshape(-1, 2).T.copy())}
@@ -209,8 +211,8 @@ class Collator:
                 text.entities, text.mention_sequences, rng, n_entities=self.n_entities
             )
             sizes = text.mention_ends - text.mention_starts
-            mentions = Mentions.of(entities, text.positions[text.mention_starts], sizes)
-            rows = Rows.with_mentions(layout, text.mention_sequences, words)
+            mentions = BatchMentions.of(entities, text.positions[text.mention_starts], sizes)
+            rows = LayerRows.with_mentions(layout, text.mention_sequences, words)
             labels = text.entities[masked_mentions]
             targets["entities"] = Targets.of(masked_mentions, labels, negatives)
         masked, replaced = self.masker.mask_text(text, rng, masked_mentions)
@@ -478,7 +480,7 @@ def _first_by_hash(sets: Sequence[ExampleSet], n: int) -> ChosenExamples:
     hashes = np.concatenate([examples.hashes() for examples in sets])
     of_set = np.repeat(np.arange(len(sets)), [len(examples) for examples in sets])
     numbers = np.concatenate([np.arange(len(examples)) for examples in sets])
-    order = np.argsort(key_of(Stream.EVALUATION, hashes), kind="stable")[: n or None]
+    order = np.argsort(key_of(RandomUse.EVALUATION, hashes), kind="stable")[: n or None]
     return ChosenExamples(of_set[order], numbers[order], np.zeros(len(order), np.int64))
 
 

@@ -27,8 +27,8 @@ from corpora.datasets.shards import open_dataset
 from corpora.entities.vocabulary import MASK
 from corpora.errors import CorpusError
 from modeling.data.batch import Choices, SubwordEntities, Targets, ranges
-from modeling.data.rng import Integers, Numbers, Rng, Stream, permuted
-from modeling.data.texts import Text
+from modeling.data.rng import Integers, Numbers, RandomUse, Rng, permuted
+from modeling.data.texts import FlatViews
 
 ScopeKind = Literal["group", "document"]
 _NAMES = {"group": "group", "document": "document_id"}
@@ -128,7 +128,7 @@ class Spreader:
 
     def __call__(
         self,
-        text: Text,
+        text: FlatViews,
         masked: Integers,
         rng: Rng,
         *,
@@ -162,7 +162,7 @@ class Spreader:
         numbers = self.scopes.numbers(documents)[text.mention_parts[of_rows[asked]]]
         order = np.argsort(numbers, kind="stable")
         rows, labels = rows[order], labels[order]
-        keys = rng.bits(Stream.SUBWORD_NEGATIVE, text.sequences[rows], text.positions[rows])
+        keys = rng.bits(RandomUse.SUBWORD_NEGATIVE, text.sequences[rows], text.positions[rows])
         return known, self._scoped(self.scopes, rows, labels, numbers=numbers[order], keys=keys)
 
     def _scoped(
@@ -201,7 +201,7 @@ def subword_entities(rows: Integers, entities: Integers) -> SubwordEntities | No
     return SubwordEntities(rows=torch.from_numpy(rows), entities=torch.from_numpy(entities))
 
 
-def _owners_of(text: Text) -> Integers:
+def _owners_of(text: FlatViews) -> Integers:
     """Find the mention whose entity each subword knows, shape (T,); −1 for none."""
     sizes = text.mention_ends - text.mention_starts
     order = np.lexsort((-np.arange(len(sizes)), sizes, text.entities > MASK))  # the last one wins

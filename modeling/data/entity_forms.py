@@ -17,7 +17,7 @@ from corpora.entities.vocabulary import split_entities
 from corpora.errors import CorpusError
 from corpora.matching.arrays import first_disjoint
 from corpora.ner.columns import Indices
-from corpora.ner.gazetteer import Names
+from corpora.ner.gazetteer import TrainForms
 from modeling.data.batch import ranges, starts_of
 from modeling.data.gazetteer import (
     find_names,
@@ -73,10 +73,10 @@ class EntityForms:
         return next((number for number in known if number is not None), -1)
 
     @cached_property
-    def _made(self) -> dict[int, Names]:
+    def _made(self) -> dict[int, TrainForms]:
         return {}
 
-    def _names(self, space: int) -> Names:
+    def _names(self, space: int) -> TrainForms:
         """Index the forms of a space, or all (−1), by hash; labels are indices of forms."""
         if space not in self._made:
             own = np.arange(len(self)) if space < 0 else np.flatnonzero(self._spaces[1] == space)

@@ -35,7 +35,7 @@ from corpora.hashing.tokens import Runs, hash_strings
 from corpora.matching.arrays import first_disjoint
 from corpora.matching.composition import composed
 from corpora.ner.columns import Indices, SentenceColumns, begins_of
-from corpora.ner.gazetteer import LEVELS, Lookup, Matches, Names, learn
+from corpora.ner.gazetteer import LEVELS, Lookup, Matches, TrainForms, learn
 from corpora.ner.schemes import find_spans
 from corpora.ner.tally import Labels, tally
 from corpora.system.parsing import parse_json
@@ -173,7 +173,7 @@ class Gazetteer:
         return (self.level, *THRESHOLDS)
 
     @cached_property
-    def _names(self) -> Names:
+    def _names(self) -> TrainForms:
         return index_forms(self.forms, self.labels, self.levels)
 
     def look_up(
@@ -290,7 +290,9 @@ def _levels(reliabilities: Iterable[float]) -> Indices:
     return np.array([int(LEVELS * value + 1e-6) for value in reliabilities], np.int64)
 
 
-def _tag(names: Names, matches: Matches, n_words: int, *, thresholds: Sequence[int]) -> TagCodes:
+def _tag(
+    names: TrainForms, matches: Matches, n_words: int, *, thresholds: Sequence[int]
+) -> TagCodes:
     """Tag words with the names that are found at each threshold, shape (W, V)."""
     tags = np.zeros((n_words, len(thresholds)), np.int16)
     levels = names.levels[matches.forms]
@@ -304,7 +306,7 @@ def _tag(names: Names, matches: Matches, n_words: int, *, thresholds: Sequence[i
     return tags
 
 
-def index_forms(forms: pa.ListArray, labels: Indices, levels: Indices) -> Names:
+def index_forms(forms: pa.ListArray, labels: Indices, levels: Indices) -> TrainForms:
     """Index forms (F,), lists of words, by their hashes.
 
     Between equal forms, that of the highest level counts, or the first. Empty forms are left out.
@@ -319,10 +321,10 @@ def index_forms(forms: pa.ListArray, labels: Indices, levels: Indices) -> Names:
     starts, ends = starts[kept], ends[kept]
     heads = tokens.hash(starts, np.minimum(starts + 2, ends))
     lookup = Lookup(hashes, heads, (ends - starts).astype(np.int32))
-    return Names(lookup, labels[kept].astype(np.int32), levels[kept].astype(np.int32))
+    return TrainForms(lookup, labels[kept].astype(np.int32), levels[kept].astype(np.int32))
 
 
-def find_names(names: Names, sentences: SentenceColumns, *, by_parts: bool) -> Matches:
+def find_names(names: TrainForms, sentences: SentenceColumns, *, by_parts: bool) -> Matches:
     """Find every occurrence of every name, ordered by start, the longer first.
 
     ``by_parts``: forms are parts of words (``parts_of``); a name begins and ends with a word.
@@ -364,7 +366,7 @@ def _columns(sentences: Sequence[Sentence], tagset: TagSet) -> SentenceColumns:
     return replace(columns, tag_strings=tags)
 
 
-def _names_of(train: Sequence[SentenceColumns], tagset: TagSet) -> Names:
+def _names_of(train: Sequence[SentenceColumns], tagset: TagSet) -> TrainForms:
     """Collect the mentions of tagged sentences as names; labels have the ids of the tag set."""
     labels = Labels()
     labels.number(tagset.labels)

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from corpora.entities.vocabulary import MASK
 from modeling.config import ConfigError, MaskingConfig
 from modeling.data.batch import ranges, starts_of
-from modeling.data.rng import Integers, Rng, Stream, as_below, as_uniform
-from modeling.data.texts import SubwordIds, Text
+from modeling.data.rng import Integers, RandomUse, Rng, as_below, as_uniform
+from modeling.data.texts import FlatViews, SubwordIds
 
 EVALUATION: Final = MaskingConfig(
     unit="word",
@@ -39,7 +39,7 @@ _RANDOM_BITS: Final = np.uint64(43)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Units:
+class MaskingUnits:
     """The units of the examples, in the order of the text; a unit is chosen as one."""
 
     sequences: Integers
@@ -51,8 +51,8 @@ class Units:
     are_first: Flags
     """(U,) whether it is chosen before units of its example that are not ``are_first``."""
 
-    def __getitem__(self, which: Flags | Integers) -> "Units":
-        return Units(
+    def __getitem__(self, which: Flags | Integers) -> "MaskingUnits":
+        return MaskingUnits(
             self.sequences[which], self.starts[which], self.sizes[which], self.are_first[which]
         )
 
@@ -130,7 +130,7 @@ class Masker:
         self.config, self.subwords = config, subwords
 
     def mask_text(
-        self, text: Text, rng: Rng, mentions: Integers | None = None
+        self, text: FlatViews, rng: Rng, mentions: Integers | None = None
     ) -> tuple[Integers, Integers]:
         """Choose units, and replace their subwords by [MASK], by random ones, or by themselves.
 
@@ -153,17 +153,19 @@ class Masker:
             rows, firsts = rows[order], firsts[order]
         drawn = rows if self.config.draw == "subword" else firsts
         sequences, places = text.sequences[rows], text.positions[rows]
-        draws = rng.uniform(Stream.REPLACEMENT, sequences, text.positions[drawn])
+        draws = rng.uniform(RandomUse.REPLACEMENT, sequences, text.positions[drawn])
         replaced = text.subwords.copy()
         is_mask, is_random = _deal(draws, self.config.mask, self.config.random)
         replaced[rows[is_mask]] = self.subwords.special.mask
-        bits = rng.bits(Stream.SUBWORD, sequences[is_random], places[is_random])
+        bits = rng.bits(RandomUse.SUBWORD, sequences[is_random], places[is_random])
         replaced[rows[is_random]] = self.subwords.ordinary[
             as_below(bits, len(self.subwords.ordinary))
         ]
         return rows, replaced
 
-    def _mention_rows(self, text: Text, mentions: Integers | None) -> tuple[Integers, Integers]:
+    def _mention_rows(
+        self, text: FlatViews, mentions: Integers | None
+    ) -> tuple[Integers, Integers]:
         """Find the rows of chosen mentions, and for each the first row of its mention.
 
         Special subwords are left out. Both arrays are empty if the words of mentions are not
@@ -184,8 +186,8 @@ class Masker:
         candidates = np.flatnonzero(entities > MASK)
         of = sequences[candidates]
         counters = _places_in_groups(sequences)[candidates]
-        units = Units(of, counters, np.ones_like(of), np.zeros(len(of), np.bool_))
-        order = units.in_random_order(rng.bits(Stream.ENTITY, of, counters))
+        units = MaskingUnits(of, counters, np.ones_like(of), np.zeros(len(of), np.bool_))
+        order = units.in_random_order(rng.bits(RandomUse.ENTITY, of, counters))
         n = np.bincount(of, minlength=len(rng.keys))
         chosen = np.zeros(len(entities), np.bool_)
         chosen[candidates] = units.within_count(order, _budgets(n, self.config.entity_ratio))
@@ -201,15 +203,15 @@ class Masker:
         """
         chosen = np.flatnonzero(self.mask_entities(entities, sequences, rng))
         of, counters = sequences[chosen], _places_in_groups(sequences)[chosen]
-        draws = rng.uniform(Stream.ENTITY_REPLACEMENT, of, counters)
+        draws = rng.uniform(RandomUse.ENTITY_REPLACEMENT, of, counters)
         is_mask, is_random = _deal(draws, self.config.entity_mask, self.config.entity_random)
-        bits = rng.bits(Stream.RANDOM_ENTITY, of[is_random], counters[is_random])
+        bits = rng.bits(RandomUse.RANDOM_ENTITY, of[is_random], counters[is_random])
         replaced = entities.copy()
         replaced[chosen[is_mask]] = MASK
         replaced[chosen[is_random]] = MASK + 1 + as_below(bits, max(n_entities - MASK - 1, 0))
         return chosen, replaced
 
-    def units(self, text: Text) -> Units:
+    def units(self, text: FlatViews) -> MaskingUnits:
         """Find the units that may be drawn: those without a special subword."""
         starts = text.word_starts
         if self.config.unit == "subword":
@@ -218,20 +220,20 @@ class Masker:
         if self.config.unit == "entity":
             starts, are_first = _mentions_as_words(text)
         sizes = np.diff(starts, append=len(text.subwords))
-        units = Units(text.sequences[starts], starts, sizes, are_first)
+        units = MaskingUnits(text.sequences[starts], starts, sizes, are_first)
         if not len(starts):
             return units
         specials = np.add.reduceat(self.subwords.is_special[text.subwords].astype(np.int64), starts)
         return units[specials == 0]
 
-    def _choose(self, units: Units, text: Text, rng: Rng, *, masked: Integers) -> Flags:
+    def _choose(self, units: MaskingUnits, text: FlatViews, rng: Rng, *, masked: Integers) -> Flags:
         """Choose units by the budget of the settings; return flags (U,).
 
         In a budget of subwords, rows that are ``masked`` already count, and units that have one of
         them are not chosen.
         """
         counters = text.positions[units.starts]
-        bits = rng.bits(Stream.UNIT, units.sequences, counters)
+        bits = rng.bits(RandomUse.UNIT, units.sequences, counters)
         if self.config.budget == "bernoulli":
             return as_uniform(bits) < self.config.ratio
         order = units.in_random_order(bits)
@@ -269,7 +271,7 @@ def check_masking(config: MaskingConfig) -> None:
         )
 
 
-def _mentions_as_words(text: Text) -> tuple[Integers, Flags]:
+def _mentions_as_words(text: FlatViews) -> tuple[Integers, Flags]:
     """Find the rows at which units begin, a mention with its whole words being one unit.
 
     Also returns which units are mentions. Of nested mentions the outer one counts; two mentions
@@ -284,7 +286,7 @@ def _mentions_as_words(text: Text) -> tuple[Integers, Flags]:
     return text.word_starts[~is_inner], are_first[~is_inner]
 
 
-def _together(text: Text, mentions: Integers) -> Units:
+def _together(text: FlatViews, mentions: Integers) -> MaskingUnits:
     """Make units of these mentions; mentions that share a subword are one unit."""
     mentions = mentions[np.argsort(text.mention_starts[mentions], kind="stable")]
     starts, ends = text.mention_starts[mentions], text.mention_ends[mentions]
@@ -293,10 +295,10 @@ def _together(text: Text, mentions: Integers) -> Units:
     is_apart[1:] = starts[1:] >= furthest[:-1]
     starts = starts[is_apart]
     sizes = furthest[np.append(is_apart[1:], True)] - starts if len(starts) else starts
-    return Units(text.sequences[starts], starts, sizes, np.ones(len(starts), np.bool_))
+    return MaskingUnits(text.sequences[starts], starts, sizes, np.ones(len(starts), np.bool_))
 
 
-def _overlap(units: Units, rows: Integers, *, n_rows: int) -> Flags:
+def _overlap(units: MaskingUnits, rows: Integers, *, n_rows: int) -> Flags:
     """Tell whether each unit has one of these rows, shape (U,)."""
     is_one = np.zeros(n_rows + 1, np.int64)
     is_one[rows + 1] = 1

@@ -28,7 +28,7 @@ def outermost(spans: Prediction) -> Prediction:
     return tuple(kept)
 
 
-class Found(NamedTuple):
+class SentencePredictions(NamedTuple):
     """The predictions for a sentence."""
 
     spans: Prediction

@@ -23,7 +23,7 @@ _ROUNDS = 6
 _ALL_BITS = (1 << 64) - 1
 
 
-class Stream(IntEnum):
+class RandomUse(IntEnum):
     """The uses of random numbers; each has independent numbers."""
 
     SHUFFLE = 0
@@ -84,13 +84,13 @@ class Rng:
         """Make the rng of examples whose ids have these hashes."""
         return cls(np.broadcast_to(key_of(seed, epochs, hashes), hashes.shape))
 
-    def bits(self, stream: Stream, examples: Integers, counters: Integers) -> Numbers:
+    def bits(self, stream: RandomUse, examples: Integers, counters: Integers) -> Numbers:
         """Draw 64 bits for each pair of an example and a counter."""
         keys = mix(self.keys ^ mix(np.array([stream], np.uint64)))
         return mix(keys[examples] + counters.astype(np.uint64) * _GAMMA)
 
     def uniform(
-        self, stream: Stream, examples: Integers, counters: Integers
+        self, stream: RandomUse, examples: Integers, counters: Integers
     ) -> NDArray[np.float64]:
         """Draw a number in [0, 1) for each pair of an example and a counter."""
         return as_uniform(self.bits(stream, examples, counters))
@@ -99,7 +99,7 @@ class Rng:
         """Return the rng of one example alone."""
         return Rng(self.keys[example : example + 1])
 
-    def table(self, stream: Stream, n: int) -> Numbers:
+    def table(self, stream: RandomUse, n: int) -> Numbers:
         """Draw the first ``n`` numbers of each example, shape (B, n)."""
         examples, counters = np.indices((len(self.keys), n))
         return self.bits(stream, examples, counters)

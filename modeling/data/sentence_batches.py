@@ -28,13 +28,13 @@ from corpora.segmentation.sentences import segmenter
 from modeling.config import ConfigError
 from modeling.data.batch import (
     Batch,
+    BatchMentions,
+    BatchWords,
     ExpectedTags,
+    LayerRows,
     Layout,
-    Mentions,
-    Rows,
     SentenceBatch,
     SpanBatch,
-    Words,
     borders_of,
     ranges,
     starts_of,
@@ -42,7 +42,7 @@ from modeling.data.batch import (
 from modeling.data.entities import subword_entities
 from modeling.data.entity_forms import EntityForms
 from modeling.data.gazetteer import LookedUp
-from modeling.data.rng import Integers, Stream, hash64, key_of, permuted
+from modeling.data.rng import Integers, RandomUse, hash64, key_of, permuted
 from modeling.data.sentences import EncodedSentences, small, wide
 from modeling.data.tagset import TagSet, gold_spans
 
@@ -243,7 +243,7 @@ class SentenceCollator:
             begins = np.ones(len(ids), np.bool_)
             begins[inside] = encoded.begins_word[shown]
             begins[chosen.firsts + 1] = True  # a window may cut a word
-            words = Words.of(np.flatnonzero(begins), layout)
+            words = BatchWords.of(np.flatnonzero(begins), layout)
         cut = encoded.word_ends[chosen.words] > chosen.ends[chosen.word_windows]
         counts = {
             "words.cut": int(np.count_nonzero(cut)),
@@ -252,7 +252,7 @@ class SentenceCollator:
         return Batch(
             ids=tuple(names[sentence] for sentence in chosen.sentences.tolist()),
             subwords=torch.from_numpy(ids),
-            rows=Rows(layout, together=layout, words=words),
+            rows=LayerRows(layout, together=layout, words=words),
             subword_entities=known,
             counts={name: count for name, count in counts.items() if count},
         )
@@ -293,7 +293,7 @@ class SentenceBatches:
         """Return the indices of the sentences of an epoch (from 0), in the order of training."""
         n = len(self.collator)
         laps, places = np.divmod(np.arange(self.samples) + epoch * self.samples, n)
-        return permuted(places, n, key_of(self.seed, Stream.SHUFFLE, laps))
+        return permuted(places, n, key_of(self.seed, RandomUse.SHUFFLE, laps))
 
     def epoch(self, epoch: int, first: int = 0) -> Iterator[list[SentenceBatch]]:
         """Yield the micro-batches of each step of an epoch (from 0), from step ``first`` on."""
@@ -341,7 +341,7 @@ def first_by_hash(sentences: Sequence[Sentence], n: int) -> Integers:
     Returns their indices, ascending. With a larger ``n`` the same sentences are among them.
     """
     hashes = np.fromiter((hash64(s.id) for s in sentences), np.uint64, len(sentences))
-    order = np.argsort(key_of(Stream.EVALUATION, hashes), kind="stable")
+    order = np.argsort(key_of(RandomUse.EVALUATION, hashes), kind="stable")
     return np.sort(order[: n or None])
 
 
@@ -479,7 +479,7 @@ def with_mentions(
     )
     batch = replace(
         inputs,
-        rows=replace(Rows.with_mentions(layout, windows[order]), words=inputs.rows.words),
-        mentions=Mentions.of(entities[order], firsts, lasts - firsts + 1),
+        rows=replace(LayerRows.with_mentions(layout, windows[order]), words=inputs.rows.words),
+        mentions=BatchMentions.of(entities[order], firsts, lasts - firsts + 1),
     )
     return batch, torch.from_numpy(np.argsort(order))

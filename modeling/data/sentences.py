@@ -58,7 +58,7 @@ def document_numbers(sentences: Iterable[Sentence]) -> Integers:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Windows:
+class SentenceWindows:
     """The windows of all sentences, sentence by sentence, from left to right."""
 
     begins: Integers
@@ -159,7 +159,7 @@ class EncodedSentences:
     """(W,) the index of its last subword, plus one; each word has at least one."""
     is_unknown: Flags
     """(W,) whether the tokenizer gave the word no subword, so that it has [UNK]."""
-    windows: Windows
+    windows: SentenceWindows
     word_windows: Indices
     """(W,) the index of the window in which each word is read."""
     counts: dict[str, int] = field(default_factory=dict)
@@ -288,8 +288,8 @@ class SentenceEncoder:
             },
         )
 
-    def _windows(self, starts: Integers, ends: Integers, *, documents: Integers) -> Windows:
-        windows = Windows.cut(starts, ends, room=self.room, overlap=self.overlap)
+    def _windows(self, starts: Integers, ends: Integers, *, documents: Integers) -> SentenceWindows:
+        windows = SentenceWindows.cut(starts, ends, room=self.room, overlap=self.overlap)
         if self.context == "none" or not len(documents):
             return windows
         n = int(documents.max()) + 1

@@ -41,7 +41,7 @@ from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import Special, Tokenizer
 from modeling.data.batch import ranges, starts_of
 from modeling.data.examples import ADVICE, Example, ExampleSet, Int32s
-from modeling.data.rng import Integers, Rng, Stream, as_below
+from modeling.data.rng import Integers, RandomUse, Rng, as_below
 
 EXAMPLES_CUT: Final = "examples.cut"
 WORDS_CUT: Final = "words.cut"
@@ -53,7 +53,7 @@ _DRAWN: Final = 3
 _UNUSED: Final = re.compile(r"[\[<]unused_?\d+[\]>]")
 
 
-class Part(NamedTuple):
+class ExamplePart(NamedTuple):
     """A part of an example: its subwords from ``start`` to ``end``, half-open."""
 
     example: Example
@@ -87,12 +87,12 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ExampleView:
     """An example as a model sees it: [CLS] part [SEP], or [CLS] part [SEP] part [SEP]."""
 
     example: Example
     """The example that was asked for, whose id names the view; a pair may also show another one."""
-    parts: tuple[Part, ...]
+    parts: tuple[ExamplePart, ...]
     label: int | None = None
     """1 if the second part follows the first, else 0; None for a single text."""
     notes: tuple[str, ...] = ()
@@ -110,7 +110,7 @@ class View:
         return counts
 
 
-def whole(example: Example, room: int, rng: Rng) -> View:
+def whole(example: Example, room: int, rng: Rng) -> ExampleView:
     """Show an example, or a window of it with whole words where it has more than ``room`` subwords.
 
     The window begins at a word, each with the same chance, but no later than the first word
@@ -119,12 +119,12 @@ def whole(example: Example, room: int, rng: Rng) -> View:
     """
     n = len(example.subwords)
     if n <= room:
-        return View(example, (Part(example, 0, n),))
+        return ExampleView(example, (ExamplePart(example, 0, n),))
     borders = _word_borders(example)
     n_starts = int(np.searchsorted(borders[:-1], n - room, side="left")) + 1
-    number = as_below(rng.table(Stream.WINDOW, 1)[0], min(n_starts, len(borders) - 1))[0]
-    part, notes = _head(Part(example, int(borders[number]), n), room)
-    return View(example, (part,), notes=(EXAMPLES_CUT, *notes))
+    number = as_below(rng.table(RandomUse.WINDOW, 1)[0], min(n_starts, len(borders) - 1))[0]
+    part, notes = _head(ExamplePart(example, int(borders[number]), n), room)
+    return ExampleView(example, (part,), notes=(EXAMPLES_CUT, *notes))
 
 
 def _word_borders(example: Example) -> Integers:
@@ -133,7 +133,7 @@ def _word_borders(example: Example) -> Integers:
     return borders if borders[0] == 0 else np.insert(borders, 0, 0)
 
 
-def _head(part: Part, room: int) -> tuple[Part, tuple[str, ...]]:
+def _head(part: ExamplePart, room: int) -> tuple[ExamplePart, tuple[str, ...]]:
     """Take the first whole words that fit; of a word that is longer, its first subwords.
 
     Also returns the notes.
@@ -147,7 +147,7 @@ def _head(part: Part, room: int) -> tuple[Part, tuple[str, ...]]:
     return part._replace(end=end), (WORDS_CUT,)
 
 
-def _tail(part: Part, room: int) -> tuple[Part, tuple[str, ...]]:
+def _tail(part: ExamplePart, room: int) -> tuple[ExamplePart, tuple[str, ...]]:
     """Take the last whole words that fit; of a word that is longer, its last subwords.
 
     Also returns the notes.
@@ -161,7 +161,7 @@ def _tail(part: Part, room: int) -> tuple[Part, tuple[str, ...]]:
     return part._replace(start=start), (WORDS_CUT,)
 
 
-class Sentences(NamedTuple):
+class AdjacentSentences(NamedTuple):
     """Adjacent sentences of an example; ``borders``: where each begins, and the last one ends."""
 
     example: Example
@@ -190,12 +190,12 @@ class Sentences(NamedTuple):
         """The number of subwords of all sentences."""
         return self.borders[-1] - self.borders[0]
 
-    def split(self, number: int) -> tuple["Sentences", "Sentences"]:
+    def split(self, number: int) -> tuple["AdjacentSentences", "AdjacentSentences"]:
         """Split before the sentence with this index into the sentences before, and the rest."""
         before, after = self.borders[: number + 1], self.borders[number:]
-        return Sentences(self.example, before), Sentences(self.example, after)
+        return AdjacentSentences(self.example, before), AdjacentSentences(self.example, after)
 
-    def split_near(self, rest: int) -> tuple["Sentences", "Sentences"]:
+    def split_near(self, rest: int) -> tuple["AdjacentSentences", "AdjacentSentences"]:
         """Split where the number of subwords after is nearest to ``rest``.
 
         Both parts have a sentence, so there must be two.
@@ -203,13 +203,13 @@ class Sentences(NamedTuple):
         distances = [abs(self.borders[-1] - border - rest) for border in self.borders[1:-1]]
         return self.split(1 + distances.index(min(distances)))
 
-    def limited(self, room: int) -> tuple["Sentences", tuple[str, ...]]:
+    def limited(self, room: int) -> tuple["AdjacentSentences", tuple[str, ...]]:
         """Take the first whole words that fit; also return the notes."""
         if self.size <= room:
             return self, ()
-        part, notes = _head(Part(self.example, self.borders[0], self.borders[-1]), room)
+        part, notes = _head(ExamplePart(self.example, self.borders[0], self.borders[-1]), room)
         inner = [border for border in self.borders if border < part.end]
-        return Sentences(self.example, [*inner, part.end]), notes
+        return AdjacentSentences(self.example, [*inner, part.end]), notes
 
 
 class Draws(NamedTuple):
@@ -233,7 +233,7 @@ class Viewer:
 
     def __call__(
         self, examples: Sequence[Example], sets: Sequence[ExampleSet], rng: Rng
-    ) -> list[View]:
+    ) -> list[ExampleView]:
         """Show each example as two texts, or as one where no pair is asked for or possible.
 
         An example for which no partner is found is shown alone, whatever its label would be:
@@ -242,14 +242,14 @@ class Viewer:
         room = self.max_length - 3
         if self.pairs == "none":
             return [whole(e, room + 1, rng.one(n)) for n, e in enumerate(examples)]
-        numbers = rng.table(Stream.PAIR, _DRAWN + 1 + self.max_length // 64)
+        numbers = rng.table(RandomUse.PAIR, _DRAWN + 1 + self.max_length // 64)
         coins = np.unpackbits(numbers[:, _DRAWN:].view(np.uint8), axis=1)
-        tries = rng.table(Stream.PARTNER, _TRIES if self.pairs == "nsp" else 0)
+        tries = rng.table(RandomUse.PARTNER, _TRIES if self.pairs == "nsp" else 0)
         views = []
         for place, (example, of) in enumerate(zip(examples, sets, strict=True)):
             label, first, swap = numbers[place, :_DRAWN].tolist()
             draws = Draws(label, first, coins[place].tobytes())
-            sentences = Sentences.of(example)
+            sentences = AdjacentSentences.of(example)
             if sentences.n > 1 and self.pairs == "sop":
                 view = _sentence_order(sentences, draws, room=room)
             elif sentences.n > 1 and (partner := _find_partner(of, example, tries[place].tolist())):
@@ -266,12 +266,12 @@ class Viewer:
 
 def _find_partner(
     examples: ExampleSet, example: Example, numbers: Iterable[int]
-) -> Sentences | None:
+) -> AdjacentSentences | None:
     """Find an example of another document, with two sentences or more; None after all tries."""
     for number in numbers:
         found = _below(number, len(examples))
         if examples.document_id(found) != example.document_id:
-            partner = Sentences.of(examples[found])
+            partner = AdjacentSentences.of(examples[found])
             if partner.n > 1:
                 return partner
     return None
@@ -282,7 +282,7 @@ def _below(number: int, n: int) -> int:
     return (number >> 32) * n >> 32
 
 
-def _sentence_order(sentences: Sentences, draws: Draws, *, room: int) -> View:
+def _sentence_order(sentences: AdjacentSentences, draws: Draws, *, room: int) -> ExampleView:
     """Show two texts that follow each other, swapped or not; label 0 if swapped, else 1.
 
     The text that is shown first gets a length from the middle half, whatever the label: it would
@@ -293,10 +293,12 @@ def _sentence_order(sentences: Sentences, draws: Draws, *, room: int) -> View:
     shown_first = size // 4 + _below(draws.first, size // 2)
     before, after = sentences.split_near(size - shown_first if label else shown_first)
     parts, notes = _grown(before, after, draws.coins, room=room)
-    return View(sentences.example, parts if label else parts[::-1], label=label, notes=notes)
+    return ExampleView(sentences.example, parts if label else parts[::-1], label=label, notes=notes)
 
 
-def next_sentence(sentences: Sentences, partner: Sentences, draws: Draws, *, room: int) -> View:
+def next_sentence(
+    sentences: AdjacentSentences, partner: AdjacentSentences, draws: Draws, *, room: int
+) -> ExampleView:
     """Show a text and the one that follows it, label 1; or one of the partner, label 0.
 
     Args:
@@ -312,18 +314,21 @@ def next_sentence(sentences: Sentences, partner: Sentences, draws: Draws, *, roo
     limit = min(following.size, other.size)
     after, notes = (following if label else other).limited(limit)
     parts, cut = _grown(before, after, draws.coins, room=room)
-    return View(sentences.example, parts, label=label, notes=notes + cut)
+    return ExampleView(sentences.example, parts, label=label, notes=notes + cut)
 
 
 def _grown(
-    before: Sentences, after: Sentences, coins: Sequence[int], *, room: int
-) -> tuple[tuple[Part, Part], tuple[str, ...]]:
+    before: AdjacentSentences, after: AdjacentSentences, coins: Sequence[int], *, room: int
+) -> tuple[tuple[ExamplePart, ExamplePart], tuple[str, ...]]:
     """Grow one text from the last sentence of ``before``, one from the first of ``after``.
 
     They grow away from each other. If these two sentences are already too long together, each is
     cut to at most ``room // 2`` subwords, those nearest to the other. Also returns the notes.
     """
-    a, b = Part(before.example, *before.borders[-2:]), Part(after.example, *after.borders[:2])
+    a, b = (
+        ExamplePart(before.example, *before.borders[-2:]),
+        ExamplePart(after.example, *after.borders[:2]),
+    )
     if a.size + b.size > room:
         (a, cut_a), (b, cut_b) = _tail(a, room // 2), _head(b, room // 2)
         return (a, b), cut_a + cut_b
@@ -383,7 +388,7 @@ class SubwordIds:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Text:
+class FlatViews:
     """The views of a batch, one after the other in flat arrays, framed by [CLS] and [SEP]."""
 
     subwords: Integers
@@ -414,7 +419,7 @@ class Text:
 
     @classmethod
     def of(
-        cls, views: Sequence[View], subwords: SubwordIds, *, n_entities: int | None = None
+        cls, views: Sequence[ExampleView], subwords: SubwordIds, *, n_entities: int | None = None
     ) -> Self:
         """Lay out one view or more.
 
@@ -455,7 +460,7 @@ class Text:
         )
 
 
-def _ids_of(parts: Sequence[Part], sizes: Integers, n_subwords: int) -> Integers:
+def _ids_of(parts: Sequence[ExamplePart], sizes: Integers, n_subwords: int) -> Integers:
     """Join the subwords of all parts, and check that the vocabulary has them."""
     ids = np.concatenate([part.example.subwords[part.start : part.end] for part in parts])
     if len(ids) and not (ids.min() >= 0 and ids.max() < n_subwords):
@@ -464,7 +469,7 @@ def _ids_of(parts: Sequence[Part], sizes: Integers, n_subwords: int) -> Integers
     return ids.astype(np.int64)
 
 
-def _words_of(parts: Sequence[Part], rows: Integers, sizes: Integers) -> Integers:
+def _words_of(parts: Sequence[ExamplePart], rows: Integers, sizes: Integers) -> Integers:
     """Find the rows at which words begin, checked; ``rows`` are those at which parts begin."""
     columns = [part.word_starts for part in parts]
     of = np.repeat(np.arange(len(columns)), [len(column) for column in columns])
@@ -473,7 +478,9 @@ def _words_of(parts: Sequence[Part], rows: Integers, sizes: Integers) -> Integer
     return rows[of] + starts
 
 
-def _mentions_of(parts: Sequence[Part], rows: Integers, n_entities: int) -> tuple[Integers, ...]:
+def _mentions_of(
+    parts: Sequence[ExamplePart], rows: Integers, n_entities: int
+) -> tuple[Integers, ...]:
     """Return entity, first row, end and part of all mentions, each (E,), checked."""
     triples = [part.mentions for part in parts]
     of = np.repeat(np.arange(len(triples)), [len(triple[0]) for triple in triples])
@@ -489,7 +496,9 @@ def _mentions_of(parts: Sequence[Part], rows: Integers, n_entities: int) -> tupl
     return entities, rows[of] + starts, rows[of] + ends, of
 
 
-def _check(parts: Sequence[Part], is_wrong: NDArray[np.bool_], of: Integers, *, what: str) -> None:
+def _check(
+    parts: Sequence[ExamplePart], is_wrong: NDArray[np.bool_], of: Integers, *, what: str
+) -> None:
     """Raise ``CorpusError`` that names the first example with something wrong.
 
     ``of`` has the index of the part to which each item belongs.

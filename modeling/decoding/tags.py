@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from modeling.data.batch import Layout
-from modeling.data.predictions import Found, by_sentence
+from modeling.data.predictions import SentencePredictions, by_sentence
 from modeling.data.tagset import OUTSIDE, Codes
-from modeling.heads.tagging import CseHead, TokenHead
+from modeling.heads.tagging_heads import CseHead, TokenHead
 from modeling.layers.crf import (
     Crf,
     span_log_probabilities,
@@ -121,7 +121,7 @@ def decode(
     *,
     decoder: str,
     temperature: float = 1.0,
-) -> list[Found]:
+) -> list[SentencePredictions]:
     """Decode scores, (W, K) -> the names, words and tags of each sentence.
 
     ``free``: the strict spans of the best path of the CRF as it is, so that an orphan I- is in no
@@ -140,7 +140,7 @@ def decode(
         pairs = zip(codes.tolist(), words.lengths.tolist(), strict=True)
         tags = [head.tagset.decode(row[:length]) for row, length in pairs]
     found = zip(by_sentence(rows, n), _word_probabilities(crf, labels), tags, strict=True)
-    return [Found(*one) for one in found]
+    return [SentencePredictions(*one) for one in found]
 
 
 def _decode(head: TokenHead, scores: Tensor, words: Layout, *, decoder: str) -> Codes:

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corpora.errors import CorpusError
-from corpora.reports.pages import Block, Heading, Table, Text, to_markdown
-from modeling.bootstrap import Interval, Units
+from corpora.reports.pages import Block, Heading, Prose, Table, to_markdown
+from modeling.bootstrap import DrawnUnits, Interval
 from modeling.data.predictions import Tagged
 from modeling.evaluate.errors import plain
 from modeling.evaluate.evaluation import as_json
@@ -59,7 +59,7 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class RunComparison:
     """The comparison of a first and a second run; differences are first minus second."""
 
     first: Rated
@@ -124,14 +124,14 @@ def compare(
     *,
     seed: int = 1,
     replicates: int = 1000,
-) -> Comparison:
+) -> RunComparison:
     """Compare two runs; raises ``CorpusError`` unless they have the same sentences in one order.
 
     The bootstrap is paired: a replicate draws the same sentences (or documents) for both runs.
     """
     _check_same(first, second)
     names = all_labels(second, all_labels(first, ()))
-    units = Units.choose([one.sentence.document_id for one in first])
+    units = DrawnUnits.choose([one.sentence.document_id for one in first])
     columns = {"a": count_strict(first, names).rows, "b": count_strict(second, names).rows}
     a, b = draw(columns, units, replicates=replicates, seed=seed).values()
     runs = [[(gold_keys(one), predicted_keys(one)) for one in run] for run in (first, second)]
@@ -144,7 +144,7 @@ def compare(
         for run in (first, second)
     ]
     gold = np.array([plain(tag) for one in first for tag in one.sentence.tags])
-    return Comparison(
+    return RunComparison(
         first=to_ratings(a.sum())[0],
         second=to_ratings(b.sum())[0],
         difference=subtract(a.sum(), b.sum(), units),
@@ -195,14 +195,14 @@ def _check_same(first: Sequence[Tagged], second: Sequence[Tagged]) -> None:
             )
 
 
-def _describe(found: Comparison, names: Sequence[str], *, n_examples: int) -> list[Block]:
+def _describe(found: RunComparison, names: Sequence[str], *, n_examples: int) -> list[Block]:
     first, second = names
     rows = [["strict F1", first, second, "difference", "95 %", "p"]]
     rows.append(["all", *_cells(found.first, found.second, found.difference)])
     rows += [[label, *_cells(*found.by_label[label])] for label in found.by_label]
     blocks: list[Block] = [
         Heading(f"{first} and {second}", 1),
-        Text(
+        Prose(
             f"On {len(found.tagged[0]):,} sentences. Differences in points, first minus second; "
             f"the bootstrap is paired and draws {found.difference.unit}. The p of the labels "
             "are not corrected for their number."
@@ -210,12 +210,12 @@ def _describe(found: Comparison, names: Sequence[str], *, n_examples: int) -> li
         Table(rows),
         Heading("Do they agree?"),
         _agreement_table(found, names),
-        Text(f"Cohen's kappa on the labels of words: {_decimal(found.kappa)}."),
+        Prose(f"Cohen's kappa on the labels of words: {_decimal(found.kappa)}."),
     ]
     for name, numbers in ((first, found.only_first), (second, found.only_second)):
         blocks.append(Heading(f"Only {name} has these right"))
         shown = numbers[:n_examples]
-        blocks.append(Text(f"{len(shown)} of {len(numbers):,} sentences."))
+        blocks.append(Prose(f"{len(shown)} of {len(numbers):,} sentences."))
         if shown:
             blocks.append(_example_table(found, names, shown))
     return blocks
@@ -235,7 +235,7 @@ def _between(interval: Interval | None) -> str:
     return f"{100 * interval.low:+.2f} to {100 * interval.high:+.2f}" if interval else ""
 
 
-def _agreement_table(found: Comparison, names: Sequence[str]) -> Table:
+def _agreement_table(found: RunComparison, names: Sequence[str]) -> Table:
     head = ["", "both right", *(f"only {name} right" for name in names), "both wrong"]
     rows = [[*head, "correlation of errors"]]
     for name in _THINGS:
@@ -249,7 +249,7 @@ def _decimal(value: float | None) -> str:
     return "not defined" if value is None else f"{value:.3f}"
 
 
-def _example_table(found: Comparison, names: Sequence[str], numbers: Sequence[int]) -> Table:
+def _example_table(found: RunComparison, names: Sequence[str], numbers: Sequence[int]) -> Table:
     rows = [["sentence", "words", "gold", *names]]
     for number in numbers:
         one, other = (run[number] for run in found.tagged)

@@ -12,14 +12,14 @@ from corpora.document import Sentence
 from corpora.errors import CorpusError
 from corpora.ner.gazetteer import LEVELS
 from corpora.tagging import from_iob2
-from modeling.bootstrap import Unit, Units
+from modeling.bootstrap import DrawnUnits, Unit
 from modeling.data.predictions import Tagged, outermost
 from modeling.evaluate.calibration import Calibration, calibrate_spans, calibrate_words
 from modeling.evaluate.errors import Confusion, Finding, Kind, confuse, count_kinds, find_errors
-from modeling.evaluate.records import RunRecord
+from modeling.evaluate.records import SavedEvaluation
 from modeling.evaluate.scores import (
     Difference,
-    Drawn,
+    DrawnCounts,
     Rated,
     Scores,
     draw,
@@ -70,7 +70,7 @@ class TrainingNames:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Subset:
     """A subset of the sentences, or of the mentions of all sentences, with its counts."""
 
     name: str
@@ -82,7 +82,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """The strict score of a ``Part``, a subset of the mentions or sentences."""
+    """The strict score of a ``Subset``, a subset of the mentions or sentences."""
 
     name: str
     sentences: int | None
@@ -162,10 +162,10 @@ class Evaluation:
             named["lenient_f1_without"] = self.lenient.without.f1
         return named
 
-    def to_json(self) -> RunRecord:
+    def to_json(self) -> SavedEvaluation:
         """Convert all numbers to JSON; predictions and single errors are in other files."""
         names = [one.name for one in fields(self) if one.name not in {"tagged", "findings"}]
-        record: RunRecord = as_json(
+        record: SavedEvaluation = as_json(
             {"scores": self.scores} | {name: getattr(self, name) for name in names}
         )
         return record
@@ -207,7 +207,7 @@ def evaluate(
     """
     strict = count_strict(tagged, labels)
     _check(tagged, strict.labels, without)
-    units = Units.choose([one.sentence.document_id for one in tagged])
+    units = DrawnUnits.choose([one.sentence.document_id for one in tagged])
     rows = strict.micro()
     parts = {"lengths": by_length(tagged, rows)}
     baseline: Baseline | None = None
@@ -265,14 +265,16 @@ def _check(tagged: Sequence[Tagged], labels: Sequence[str], without: Sequence[st
         )
 
 
-def _rate_parts(parts: Sequence[Part], drawn: Drawn) -> tuple[Slice, ...]:
+def _rate_parts(parts: Sequence[Subset], drawn: DrawnCounts) -> tuple[Slice, ...]:
     return tuple(
         Slice(name=part.name, sentences=part.sentences, score=score)
         for part, score in zip(parts, to_ratings(drawn), strict=True)
     )
 
 
-def _rate_baseline(baseline: Baseline, drawn: Mapping[str, Drawn], units: Units) -> BaselineScore:
+def _rate_baseline(
+    baseline: Baseline, drawn: Mapping[str, DrawnCounts], units: DrawnUnits
+) -> BaselineScore:
     found = drawn["baseline"].sum()
     return BaselineScore(
         forms=baseline.forms,
@@ -283,7 +285,7 @@ def _rate_baseline(baseline: Baseline, drawn: Mapping[str, Drawn], units: Units)
     )
 
 
-def by_mention(tagged: Sequence[Tagged], known: TrainingNames) -> list[Part]:
+def by_mention(tagged: Sequence[Tagged], known: TrainingNames) -> list[Subset]:
     """Split mentions by whether train has a mention with their form, or their form and label.
 
     Each gold mention and each predicted span belongs to a part by its own form and label. So a
@@ -302,16 +304,16 @@ def by_mention(tagged: Sequence[Tagged], known: TrainingNames) -> list[Part]:
             part[CORRECT] += key in right
     both, form_only, new = rows.swapaxes(0, 1)
     return [
-        Part("form and label in train", both),
-        Part("form in train, with other labels only", form_only),
-        Part("form not in train", new),
-        Part("form in train, whatever its label", both + form_only),
-        Part("form not in train with this label", form_only + new),
+        Subset("form and label in train", both),
+        Subset("form in train, with other labels only", form_only),
+        Subset("form not in train", new),
+        Subset("form in train, whatever its label", both + form_only),
+        Subset("form not in train with this label", form_only + new),
         *by_level(tagged),
     ]
 
 
-def by_level(tagged: Sequence[Tagged]) -> list[Part]:
+def by_level(tagged: Sequence[Tagged]) -> list[Subset]:
     """Split mentions by whether they are inside another; empty if no inner names are scored.
 
     A name counts as right only at its level. The sum of both levels is the first metric of GermEval
@@ -329,9 +331,9 @@ def by_level(tagged: Sequence[Tagged]) -> list[Part]:
             counts[level] = len(keys & found), len(found), len(keys)
     outer_rows, inner_rows = rows.swapaxes(0, 1)
     return [
-        Part("outer names", outer_rows),
-        Part("inner names", inner_rows),
-        Part("both levels, each name at its own (GermEval 2014)", outer_rows + inner_rows),
+        Subset("outer names", outer_rows),
+        Subset("inner names", inner_rows),
+        Subset("both levels, each name at its own (GermEval 2014)", outer_rows + inner_rows),
     ]
 
 
@@ -343,7 +345,7 @@ def _part_of(key: Key, one: Tagged, known: TrainingNames) -> int:
     return 0 if label in labels else 1
 
 
-def by_sentence(tagged: Sequence[Tagged], rows: Numbers, known: TrainingNames) -> list[Part]:
+def by_sentence(tagged: Sequence[Tagged], rows: Numbers, known: TrainingNames) -> list[Subset]:
     """Split sentences by whether a training sentence has the same tokens."""
     leaked = np.array([one.sentence.tokens in known.sentences for one in tagged], np.bool_)
     long = np.array([len(one.sentence.tokens) >= MANY_WORDS for one in tagged], np.bool_)
@@ -354,7 +356,9 @@ def by_sentence(tagged: Sequence[Tagged], rows: Numbers, known: TrainingNames) -
     ]
 
 
-def by_length(tagged: Sequence[Tagged], rows: Numbers, *, n_buckets: int = N_BUCKETS) -> list[Part]:
+def by_length(
+    tagged: Sequence[Tagged], rows: Numbers, *, n_buckets: int = N_BUCKETS
+) -> list[Subset]:
     """Group sentences by length into parts of nearly equal size, each length in one part.
 
     A length is in the part that would hold the middle one of its sentences if all parts were equal.
@@ -373,5 +377,5 @@ def by_length(tagged: Sequence[Tagged], rows: Numbers, *, n_buckets: int = N_BUC
     return parts
 
 
-def _choose(name: str, rows: Numbers, chosen: NDArray[np.bool_]) -> Part:
-    return Part(name, rows * chosen[:, None], int(np.count_nonzero(chosen)))
+def _choose(name: str, rows: Numbers, chosen: NDArray[np.bool_]) -> Subset:
+    return Subset(name, rows * chosen[:, None], int(np.count_nonzero(chosen)))

@@ -42,7 +42,7 @@ class BaselineRecord(TypedDict):
     score: RatedRecord
 
 
-class RunRecord(TypedDict):
+class SavedEvaluation(TypedDict):
     """An ``Evaluation``, of one tagger, as JSON."""
 
     scores: Mapping[str, float]
@@ -70,7 +70,7 @@ class EvaluationRecord(TypedDict):
     title: str
     settings: Mapping[str, object]
     scores: Mapping[str, SpreadRecord]
-    runs: Mapping[str, RunRecord]
+    runs: Mapping[str, SavedEvaluation]
 
 
 class DifferenceRecord(TypedDict):

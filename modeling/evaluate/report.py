@@ -19,10 +19,10 @@ from corpora.reports.pages import (
     Block,
     Heading,
     Items,
-    Listing,
     Picture,
+    Preformatted,
+    Prose,
     Table,
-    Text,
     to_html,
     to_markdown,
 )
@@ -124,10 +124,10 @@ def describe(
     last: list[Block] = []
     if settings is not None:
         text = json.dumps(settings, indent=1, ensure_ascii=False, default=str)
-        last = [Heading("Settings"), Listing(text)]
+        last = [Heading("Settings"), Preformatted(text)]
     return [
         Heading(title, 1),
-        *map(Text, notes),
+        *map(Prose, notes),
         Heading("Scores"),
         _main_table(runs),
         Items([*_facts(evaluations), *DEFINITIONS]),
@@ -229,11 +229,11 @@ def _main_cells(evaluations: Sequence[Evaluation]) -> list[str]:
 def _describe_baseline(runs: Runs) -> Iterator[Block]:
     baselines = {name: run.baseline for name, run in runs.items() if run.baseline}
     if not baselines:
-        yield Text("Not measured: what training has seen, for no training sentences were given.")
+        yield Prose("Not measured: what training has seen, for no training sentences were given.")
         return
     first = next(iter(baselines.values()))
     where = "dev" if first.chosen_on == "dev" else "folds of train, there being no mentions in dev"
-    yield Text(
+    yield Prose(
         f"A tagger that is not above the {first.forms:,} names of train, looked up from left to "
         "right, the longest first, has learned nothing about new names. A name is used if it is a "
         f"mention in {first.threshold:.0%} or more of its occurrences in train (chosen on {where})."
@@ -268,12 +268,12 @@ def _label_table(evaluations: Sequence[Evaluation]) -> Table:
 def _describe_slices(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
     if evaluations[0].mentions:
         yield Heading("What training has seen")
-        yield Text(
+        yield Prose(
             "Gold mentions and predicted spans by their own form and label. The first three parts "
             "add up to the whole, the last two are sums of these."
         )
         yield _slice_table([evaluation.mentions for evaluation in evaluations])
-        yield Text(
+        yield Prose(
             "Sentences whose words are those of a training sentence, whatever its tags, can have "
             "been learned by heart."
         )
@@ -362,7 +362,7 @@ def _describe_errors(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
         *paired, missing, spurious = numbers
         numbers += [sum(paired) + missing, sum(paired) + spurious]
         rows.append([label, *(f"{n:,}" for n in numbers)])
-    yield Text(
+    yield Prose(
         "Each gold span belongs to the predicted span that it shares most words with, one to one. "
         "type: same ends, other label; boundary: same label, other ends; both: words in common "
         "alone; missing, spurious: nothing on the other side. By the gold label, spurious ones by "
@@ -386,7 +386,7 @@ def _describe_examples(runs: Runs) -> Iterator[Block]:
         rows += [_example(found, first.tagged[found.index].sentence.tokens) for found in some]
     shown = ", ".join(f"{min(n[kind], N_EXAMPLES)} of {n[kind]:,} {kind}" for kind in KINDS[1:])
     of_run = f" of run {name}" if len(runs) > 1 else ""
-    yield Text(
+    yield Prose(
         f"The first errors{of_run}: {shown}. The list of errors (errors.tsv) has all. "
         "In the words, [ ] holds the gold span, { } the predicted one."
     )
@@ -429,7 +429,7 @@ def _describe_confusion(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
         counts[np.ix_(places, places)] += evaluation.confusion.counts
     shades = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     rows = [[label, *(f"{n:,}" for n in row)] for label, row in zip(labels, counts, strict=True)]
-    yield Text("B- and I- are taken off." + _together(evaluations))
+    yield Prose("B- and I- are taken off." + _together(evaluations))
     yield Table([["", *labels], *rows], shades=shades.tolist())
 
 
@@ -453,7 +453,7 @@ def _describe_calibration(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
         brier = np.mean([one.brier for one in found])
         ece = _percent(one.ece for one in found)
         rows.append([name, f"{sum(one.n for one in found):,}", ece, f"{brier:.4f}"])
-    yield Text(
+    yield Prose(
         "Expected calibration error: how far, in the mean, the ratio of spans that are right is "
         "from their probability, in points; Brier: the mean square of probability minus right."
         + _together(evaluations)
@@ -487,12 +487,12 @@ def _describe_seqeval(runs: Runs) -> Iterator[Block]:
 
     for name, run in runs.items():
         if any(one.sentence.inner_tags for one in run.tagged):
-            yield Text(f"{name or 'run'}: seqeval reads no names inside names.")
+            yield Prose(f"{name or 'run'}: seqeval reads no names inside names.")
             continue
         gold = [list(one.sentence.tags) for one in run.tagged]
         found = [list(predicted_tags(one)) for one in run.tagged]
         if not any(tag != "O" for tags in (*gold, *found) for tag in tags):
-            yield Text(f"{name or 'run'}: seqeval makes no report without names.")
+            yield Prose(f"{name or 'run'}: seqeval makes no report without names.")
             continue
         strict = {"mode": "strict", "scheme": IOB2, "zero_division": 0}
         theirs = [
@@ -503,8 +503,8 @@ def _describe_seqeval(runs: Runs) -> Iterator[Block]:
         if not is_same:
             log.warning("%s: seqeval finds F1 %s where we find %s", name, theirs, ours)
         same = "the same as above" if is_same else "NOT the same as above: please report it"
-        yield Text(
+        yield Prose(
             f"{name or 'run'}: F1 {100 * theirs[0]:.2f} in strict mode with the scheme IOB2, "
             f"{100 * theirs[1]:.2f} by default: {same}. Its report in strict mode:"
         )
-        yield Listing(reference.classification_report(gold, found, digits=4, **strict))
+        yield Preformatted(reference.classification_report(gold, found, digits=4, **strict))

@@ -21,7 +21,7 @@ from corpora.system.writing import remove_leftovers, write_json, write_text
 from corpora.tagging import from_iob2
 from modeling.data.predictions import Tagged
 from modeling.data.tagger_inputs import TooLong
-from modeling.evaluate.compare import Comparison, compare
+from modeling.evaluate.compare import RunComparison, compare
 from modeling.evaluate.evaluation import Evaluation, evaluate
 from modeling.evaluate.relabelling import relabel, relabel_sentence
 from modeling.evaluate.report import write_report
@@ -265,7 +265,7 @@ class _Scorer:
         output: Path,
         *,
         decoder: str,
-    ) -> tuple[Path, Comparison]:
+    ) -> tuple[Path, RunComparison]:
         """Compare two runs on the same sentences; returns the folder of the files, and the result.
 
         Of each run, the first tagger is compared, or, for folds, all folds of its seed. Both use

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corpora.tagging import Score
-from modeling.bootstrap import Interval, Unit, Units, percentiles, ratios, resample
+from modeling.bootstrap import DrawnUnits, Interval, Unit, percentiles, ratios, resample
 from modeling.taggers.counts import CORRECT, GOLD, PREDICTED, Numbers, Reals, f1_of
 
 Z = 1.96
@@ -46,7 +46,7 @@ class Difference:
     n_units: int
 
 
-def paired_difference(value: float, replicates: Reals, units: Units) -> Difference:
+def paired_difference(value: float, replicates: Reals, units: DrawnUnits) -> Difference:
     """Compute the interval and p value of a difference from its (R,) bootstrap replicates.
 
     Each replicate is the difference of the two runs on one draw; NaN replicates are left out. The
@@ -113,24 +113,24 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnCounts:
     """K sets of counts (correct, predicted, gold), summed over all sentences and each replicate."""
 
     totals: Reals  # (K, 3)
     replicates: Reals  # (R, K, 3)
 
-    def sum(self, chosen: NDArray[np.bool_] | None = None) -> "Drawn":
+    def sum(self, chosen: NDArray[np.bool_] | None = None) -> "DrawnCounts":
         """Add up all K sets of counts, or the ``chosen`` (K,) ones, to one set."""
         kept = slice(None) if chosen is None else chosen
-        return Drawn(
+        return DrawnCounts(
             self.totals[kept].sum(axis=0, keepdims=True),
             self.replicates[:, kept].sum(axis=1, keepdims=True),
         )
 
 
 def draw(
-    columns: Mapping[str, Numbers], units: Units, *, replicates: int = 1000, seed: int = 1
-) -> dict[str, Drawn]:
+    columns: Mapping[str, Numbers], units: DrawnUnits, *, replicates: int = 1000, seed: int = 1
+) -> dict[str, DrawnCounts]:
     """Sum named (N, K, 3) arrays of counts over all sentences, and over each bootstrap replicate.
 
     K may differ between the arrays. The replicates are the same for all of them.
@@ -142,14 +142,14 @@ def draw(
     for name, rows in columns.items():
         end = start + rows.shape[1] * 3
         shape = rows.shape[1:]
-        drawn[name] = Drawn(
+        drawn[name] = DrawnCounts(
             totals[start:end].reshape(shape), sums[:, start:end].reshape(len(sums), *shape)
         )
         start = end
     return drawn
 
 
-def to_ratings(drawn: Drawn) -> list[Rated]:
+def to_ratings(drawn: DrawnCounts) -> list[Rated]:
     """Convert K sets of counts to a list of K scores with intervals."""
     f1 = _defined_f1(drawn.replicates)
     return [
@@ -158,7 +158,9 @@ def to_ratings(drawn: Drawn) -> list[Rated]:
     ]
 
 
-def rate_labels(drawn: Drawn, labels: Sequence[str], *, without: Sequence[str] = ()) -> Scores:
+def rate_labels(
+    drawn: DrawnCounts, labels: Sequence[str], *, without: Sequence[str] = ()
+) -> Scores:
     """Score the counts of L labels: micro, macro, and each label alone.
 
     The labels in ``without`` are left out of the second micro score.
@@ -174,7 +176,9 @@ def rate_labels(drawn: Drawn, labels: Sequence[str], *, without: Sequence[str] =
     )
 
 
-def subtract(drawn: Drawn, other: Drawn, units: Units, *, place: int = 0) -> Difference:
+def subtract(
+    drawn: DrawnCounts, other: DrawnCounts, units: DrawnUnits, *, place: int = 0
+) -> Difference:
     """Compute F1 of one set of counts minus F1 of another, with its interval and p value.
 
     Both are of the same sentences and replicates; ``place`` is the index of the set in each.

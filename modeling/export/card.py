@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from corpora.errors import CorpusError
-from corpora.reports.pages import Block, Heading, Items, Listing, Table, Text, to_markdown
+from corpora.reports.pages import Block, Heading, Items, Preformatted, Prose, Table, to_markdown
 from corpora.system.parsing import parse_json, read_json
-from modeling.evaluate.records import EvaluationRecord, RatedRecord, RunRecord
+from modeling.evaluate.records import EvaluationRecord, RatedRecord, SavedEvaluation
 from modeling.training.records import Manifest
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ Not for decisions about people: the data says who is mentioned, not who someone 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Model:
+class CardContent:
     """The content of a card."""
 
     what: str
@@ -56,7 +56,7 @@ class Model:
 class Report(EvaluationRecord):
     """The content of ``evaluation.json``, with the record of this model as ``own``."""
 
-    own: RunRecord
+    own: SavedEvaluation
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -97,13 +97,13 @@ def _made_with(manifest: Manifest) -> dict[str, object]:
     }
 
 
-def write_card(model: Model, options: "Options", folder: Path) -> None:
+def write_card(model: CardContent, options: "Options", folder: Path) -> None:
     """Write ``README.md`` with the front matter that model hubs read."""
     text = f"{_front(model, options)}\n{to_markdown(list(_blocks(model, options)))}"
     (folder / FILE).write_text(text, encoding="utf-8", newline="\n")
 
 
-def _front(model: Model, options: "Options") -> str:
+def _front(model: CardContent, options: "Options") -> str:
     """Format the front matter as YAML; values are written as JSON, which is valid YAML."""
     lines: dict[str, str | list[str]] = {"library_name": model.library}
     facts = options.on_card
@@ -119,33 +119,33 @@ def _front(model: Model, options: "Options") -> str:
     return f"---\n{''.join(body)}---\n"
 
 
-def _blocks(model: Model, options: "Options") -> Iterator[Block]:
+def _blocks(model: CardContent, options: "Options") -> Iterator[Block]:
     yield Heading(options.on_card["name"], 1)
-    yield Text(f"{model.what} {model.n_parameters:,} parameters.")
+    yield Prose(f"{model.what} {model.n_parameters:,} parameters.")
     yield Heading("Use")
-    yield Listing("\n".join(model.usage))
+    yield Preformatted("\n".join(model.usage))
     if model.notes:
         yield Items(model.notes)
     if model.labels:
         yield Heading("Labels")
-        yield Text(", ".join(model.labels))
+        yield Prose(", ".join(model.labels))
     yield Heading("Data")
     yield Items(list(_data(model, options)))
     yield Heading("Training")
     yield Items(list(_training(model.manifest)))
     if config := model.manifest.get("config"):
-        yield Listing(json.dumps(config, indent=1, ensure_ascii=False))
+        yield Preformatted(json.dumps(config, indent=1, ensure_ascii=False))
     yield Heading("Scores")
     yield from _scores(model)
     if model.labels:
         yield Heading("Intended use and limits")
-        yield Text("To find names in running text, for editions, catalogues and research.")
+        yield Prose("To find names in running text, for editions, catalogues and research.")
         yield Items(_LIMITS.split("\n\n"))
     yield Heading("Licence")
-    yield Text(f"Of the model: {options.on_card['licence'] or _UNKNOWN}.")
+    yield Prose(f"Of the model: {options.on_card['licence'] or _UNKNOWN}.")
 
 
-def _data(model: Model, options: "Options") -> Iterator[str]:
+def _data(model: CardContent, options: "Options") -> Iterator[str]:
     manifest = model.manifest
     data = manifest.get("data", {})
     yield f"Trained on: {data.get('ner') or _examples(manifest) or _UNKNOWN}"
@@ -176,15 +176,15 @@ def _training(manifest: Manifest) -> Iterator[str]:
         yield "Versions: " + ", ".join(f"{name} {number}" for name, number in versions.items())
 
 
-def _scores(model: Model) -> Iterator[Block]:
+def _scores(model: CardContent) -> Iterator[Block]:
     dev = model.manifest.get("dev", {})
     if (f1 := dev.get("strict_f1")) is not None:
-        yield Text(
+        yield Prose(
             f"Strict F1 on dev {f1:.4f} (epoch {dev.get('epoch')}), by which the epoch was chosen: "
             "no test."
         )
     if not model.evaluations:
-        yield Text("No test was scored: onoma evaluate makes a report.")
+        yield Prose("No test was scored: onoma evaluate makes a report.")
     for report in model.evaluations:
         yield from _report(report)
 
@@ -192,7 +192,7 @@ def _scores(model: Model) -> Iterator[Block]:
 def _report(report: Report) -> Iterator[Block]:
     own, settings = report["own"], report["settings"]
     yield Heading(f"{settings.get('dataset')}, {settings.get('split')}", 3)
-    yield Text(
+    yield Prose(
         f"{own['n_sentences']:,} sentences, decoder {settings.get('decoder')}. Strict: both ends "
         f"and the label must be right. Intervals of 95 % by bootstrap over {own['unit']} "
         f"({own['replicates']:,} replicates)."
@@ -204,17 +204,17 @@ def _report(report: Report) -> Iterator[Block]:
         rows.append([name, *map(_number, numbers), f"{score['gold']:,}", f"{score['predicted']:,}"])
     yield Table(rows)
     if baseline := own.get("baseline", own.get("floor")):
-        yield Text(
+        yield Prose(
             "Looking up the names of the training data, without a model, scores "
             f"{baseline['score']['f1']:.4f}."
         )
     spread = report["scores"].get("strict_f1")
     if spread and spread["deviation"] is not None:
-        yield Text(
+        yield Prose(
             f"Over {len(spread['values'])} runs with other seeds: {spread['mean']:.4f} ± "
             f"{spread['deviation']:.4f}."
         )
-    yield Text(
+    yield Prose(
         f"Expected calibration error of the names found: {_number(own['scores']['ece']) or 'none'}."
     )
 

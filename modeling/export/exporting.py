@@ -16,16 +16,23 @@ from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError
 from modeling.data.tagger_inputs import GAZETTEER
 from modeling.export import usage
-from modeling.export.card import FILE, MANIFEST, Model, read_evaluations, read_manifest, write_card
+from modeling.export.card import (
+    FILE,
+    MANIFEST,
+    CardContent,
+    read_evaluations,
+    read_manifest,
+    write_card,
+)
 from modeling.export.onnx_model import (
-    Scorer,
+    ExportedScorer,
     decoder_settings,
     export_onnx,
     scorer_of,
     to_int8,
 )
 from modeling.export.trimming import with_layers, with_subwords_of
-from modeling.heads.tagging import TokenHead
+from modeling.heads.tagging_heads import TokenHead
 from modeling.huggingface.classifiers import read_classifier
 from modeling.huggingface.exporting import (
     depends_on_spaces,
@@ -35,7 +42,7 @@ from modeling.huggingface.exporting import (
 )
 from modeling.huggingface.importing import read_pretrained
 from modeling.models.onnx_tagging import save_beside
-from modeling.models.tagging import TaggingModel
+from modeling.models.tagging_model import TaggingModel
 from modeling.taggers.archive import files_in, pack
 from modeling.taggers.folders import (
     CONFIG,
@@ -177,12 +184,12 @@ def _card_of_tagger(
     code: str,
     library: str,
     notes: Sequence[str] = (),
-) -> Model:
+) -> CardContent:
     manifest, config = read_manifest(found.path), model.config
     begun = (manifest.get("init_from") or {}).get("name")
     encoder = f"the encoder {begun}" if begun else "an encoder"
     shape = f"{config.encoder.n_layers} layers, {config.encoder.width} wide"
-    return Model(
+    return CardContent(
         what=f"Finds names in text: a {config.head.kind} head on {encoder} ({shape}, "
         f"{config.encoder.attention} attention).",
         usage=code.splitlines(),
@@ -210,7 +217,7 @@ def _export_pretrained(options: "Options", folder: Path, output: Path) -> list[s
     given = read_pretrained(source)
     tokenizer = open_tokenizer(source, given.config.encoder)
     if options.to == "onnx":
-        scorer = Scorer(given.build().eval().encoder, None, n_features=0)
+        scorer = ExportedScorer(given.build().eval().encoder, None, n_features=0)
         export_onnx(scorer, folder)
         notes = [usage.INT8.format(worst=to_int8(folder, scorer))] if options.int8 else []
         save_tokenizer(tokenizer, folder)
@@ -234,9 +241,9 @@ def _export_pretrained(options: "Options", folder: Path, output: Path) -> list[s
     return [*notes, f"next {load}({str(output)!r})"]
 
 
-def _card_of_encoder(source: Path, model: nn.Module, *how: str) -> Model:
+def _card_of_encoder(source: Path, model: nn.Module, *how: str) -> CardContent:
     code, library = how
-    return Model(
+    return CardContent(
         what="An encoder of text.",
         usage=code.splitlines(),
         n_parameters=_count(model),

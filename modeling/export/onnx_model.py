@@ -30,7 +30,7 @@ from torch import Tensor, nn
 
 from corpora.errors import CorpusError
 from modeling.config import ConfigError
-from modeling.heads.tagging import CrfHead, TokenHead
+from modeling.heads.tagging_heads import CrfHead, TokenHead
 from modeling.layers.attention import EntityTable, WholeWordAttention
 from modeling.layers.dense import Padded, attend_densely
 from modeling.layers.embeddings import LearnedPositions, SinusoidalPositions, sinusoids
@@ -38,7 +38,7 @@ from modeling.layers.transformer import EncoderLayer
 from modeling.models.foreign import ForeignEncoder
 from modeling.models.onnx_tagging import SETTINGS
 from modeling.models.spans import FirstScores, SpanHead
-from modeling.models.tagging import TaggingModel
+from modeling.models.tagging_model import TaggingModel
 from modeling.models.text_encoder import TextEncoder, evaluating
 from modeling.tagging_config import HEADS, ONNX_FILE
 
@@ -77,7 +77,7 @@ class PaddedEncoder(nn.Module):
         return x if embeddings.norm is None else cast(Tensor, embeddings.norm(x))
 
 
-class Scorer(nn.Module):
+class ExportedScorer(nn.Module):
     """The module that is exported to ONNX; ``inputs`` names its inputs in their order.
 
     Raises ``ConfigError`` for an encoder whose subwords know entities, or that transformers runs.
@@ -132,7 +132,7 @@ class _WordsOfSpans(nn.Module):
         return torch.cat([self.begin(states), self.end(states)], dim=2)
 
 
-def scorer_of(model: TaggingModel) -> Scorer:
+def scorer_of(model: TaggingModel) -> ExportedScorer:
     """Make a scorer of the encoder and head of a tagger.
 
     Raises ``ConfigError`` for a tagger that cannot be exported to ONNX.
@@ -150,7 +150,7 @@ def scorer_of(model: TaggingModel) -> Scorer:
                 "What works: head.span_features=words without a gazetteer; --archive; or, for "
                 "LUKE, --to huggingface."
             )
-        return Scorer(
+        return ExportedScorer(
             model.encoder, _WordsOfSpans(cast(FirstScores, head.scorer.first)), n_features=0
         )
     if config.head.pooling != "first":
@@ -159,11 +159,11 @@ def scorer_of(model: TaggingModel) -> Scorer:
             "ONNX are of subwords. What works: head.pooling=first, or --archive."
         )
     assert isinstance(head, TokenHead)  # noqa: S101 - there are no others
-    return Scorer(model.encoder, head.linear, n_features=config.n_features)
+    return ExportedScorer(model.encoder, head.linear, n_features=config.n_features)
 
 
 def export_onnx(
-    scorer: Scorer, folder: Path, settings: Mapping[str, object] | None = None
+    scorer: ExportedScorer, folder: Path, settings: Mapping[str, object] | None = None
 ) -> float | None:
     """Write ``model.onnx``, and ``onnx.json`` with the names of inputs and output and ``settings``.
 
@@ -193,7 +193,7 @@ def export_onnx(
     return check_onnx(scorer, folder / ONNX_FILE)
 
 
-def to_int8(folder: Path, scorer: Scorer) -> float:
+def to_int8(folder: Path, scorer: ExportedScorer) -> float:
     """Convert the weights of ``model.onnx`` to int8 (dynamic quantization).
 
     Each output of a linear map has its own scale, the embeddings have one scale together;
@@ -236,7 +236,7 @@ def decoder_settings(model: TaggingModel) -> dict[str, object]:
     return found
 
 
-def check_onnx(scorer: Scorer, file: Path) -> float | None:
+def check_onnx(scorer: ExportedScorer, file: Path) -> float | None:
     """Compute the largest difference between onnxruntime's and torch's scores of random input.
 
     Returns None without onnxruntime. Raises ``CorpusError`` if the difference is more than 1e-4.
@@ -251,7 +251,7 @@ def check_onnx(scorer: Scorer, file: Path) -> float | None:
     return worst
 
 
-def _difference(scorer: Scorer, file: Path) -> float:
+def _difference(scorer: ExportedScorer, file: Path) -> float:
     """Compute the largest difference between onnxruntime's and torch's scores of random input.
 
     It is infinite if a score is NaN.
@@ -272,7 +272,7 @@ def _difference(scorer: Scorer, file: Path) -> float:
     return worst
 
 
-def _sample(scorer: Scorer, *, n_texts: int, n_subwords: int) -> tuple[Tensor, ...]:
+def _sample(scorer: ExportedScorer, *, n_texts: int, n_subwords: int) -> tuple[Tensor, ...]:
     """Draw random inputs for texts of several lengths."""
     generator = torch.Generator().manual_seed(n_subwords)
     embeddings = scorer.encoder.encoder.embeddings

@@ -142,7 +142,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _finetune(options: Options) -> Summary:
     from modeling.finetune.trials import check_students, plan_trials  # noqa: PLC0415 - for --help
-    from modeling.recipes.tagging import RECIPES  # noqa: PLC0415
+    from modeling.recipes.tagging_recipes import RECIPES  # noqa: PLC0415
 
     if options.list:
         say(RECIPES.listing())
@@ -170,7 +170,7 @@ def _finetune(options: Options) -> Summary:
         begun.check(trials)
     if options.teacher:
         check_students(trials)
-    from modeling.finetune.session import finetune  # noqa: PLC0415 - loads torch
+    from modeling.finetune.finetuning import finetune  # noqa: PLC0415 - loads torch
 
     with Termination().heard():
         teacher = _teacher(options)

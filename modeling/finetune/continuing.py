@@ -21,7 +21,7 @@ from modeling.data.gazetteer import THRESHOLDS, Gazetteer
 from modeling.data.tagger_inputs import GAZETTEER
 from modeling.data.tagset import TagSet
 from modeling.finetune.trials import Trial
-from modeling.models.tagging import TaggingModel
+from modeling.models.tagging_model import TaggingModel
 from modeling.models.weights import load_weights
 from modeling.taggers.folders import Base, read_settings
 from modeling.tagging_config import HEADS, WEIGHTS_FILE, FinetuneConfig, HeadKind, TaggerConfig

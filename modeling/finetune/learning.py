@@ -13,7 +13,7 @@ from torch import nn
 from corpora.errors import UsageError
 from modeling.config import ConfigError
 from modeling.huggingface.transfer import OF_SUBWORD_ENTITIES
-from modeling.models.tagging import TaggingModel
+from modeling.models.tagging_model import TaggingModel
 from modeling.tagging_config import FinetuneConfig
 
 _ENCODER: Final = "encoder."

@@ -73,7 +73,7 @@ def _recipe_of(tagger: Path) -> str:
     return str(read_manifest(find_tagger(opened(tagger)).path).get("recipe", "crf"))
 
 
-class Job:
+class CommandChain:
     """Commands that run one after the other in the background, until one of them fails."""
 
     def __init__(self, folder: Path, commands: Iterable[Command]) -> None:

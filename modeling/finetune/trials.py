@@ -10,7 +10,7 @@ from typing import Final
 from corpora.system.parsing import parse_json
 from corpora.system.writing import write_json
 from modeling.config import ConfigError
-from modeling.taggers.folders import SUMMARY, SettingRow, Summary, TrialRow, read_manifest
+from modeling.taggers.folders import SUMMARY, SettingRow, TrainingSummary, TrialRow, read_manifest
 from modeling.tagging_config import FinetuneConfig, check_head
 from modeling.training.records import shortfall
 from modeling.training.schedules import check_schedule
@@ -190,7 +190,7 @@ def write_summary(output: Path, trials: Sequence[Trial]) -> tuple[Path, list[str
     best = _best(settings)
     of_best = [row for row in rows if row["setting"] == best]
     chosen = max(of_best, key=lambda row: row["strict_f1"] or 0.0, default=None)
-    summary: Summary = {
+    summary: TrainingSummary = {
         "trials": rows,
         "settings": settings,
         "best": best,

@@ -14,13 +14,13 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from modeling.layers.autograd import Context
+from modeling.layers.autograd import AutogradContext
 from modeling.layers.compilation import uncompiled
 
 _CHUNK: Final = 2**25  # logits of a chunk: 128 MiB; products of this size keep a GPU busy
 
 
-class Scores(NamedTuple):
+class LabelRanks(NamedTuple):
     """The loss and the ranks of the labels of an objective."""
 
     loss_sum: Tensor
@@ -47,7 +47,7 @@ def summed_cross_entropy(
 
 @uncompiled
 @torch.no_grad()
-def score(features: Tensor, weight: Tensor, *, bias: Tensor, labels: Tensor) -> Scores:
+def score(features: Tensor, weight: Tensor, *, bias: Tensor, labels: Tensor) -> LabelRanks:
     """Compute summed cross-entropy and ranks, in float32: in bfloat16 many ids would score alike.
 
     A logit that is NaN counts as higher than the label's.
@@ -57,7 +57,7 @@ def score(features: Tensor, weight: Tensor, *, bias: Tensor, labels: Tensor) -> 
 
 def _score(
     features: Tensor, weight: Tensor, *, bias: Tensor, labels: Tensor, product_type: torch.dtype
-) -> Scores:
+) -> LabelRanks:
     loss = torch.zeros((), dtype=bias.dtype, device=features.device)
     ranks = torch.empty_like(labels)
     with torch.autocast(features.device.type, enabled=False):
@@ -67,7 +67,7 @@ def _score(
             own = logits.gather(1, labels[part, None])
             ranks[part] = (~(logits <= own)).sum(1)
             loss += (logits.logsumexp(1) - own[:, 0]).sum()
-    return Scores(loss, ranks)
+    return LabelRanks(loss, ranks)
 
 
 def _product_type(features: Tensor) -> torch.dtype:
@@ -88,7 +88,7 @@ def _logits(features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return (features @ weight.T).to(bias.dtype).add_(bias)
 
 
-class _Context(Context, Protocol):
+class _Context(AutogradContext, Protocol):
     gradients: tuple[Tensor | None, ...] | None
 
 

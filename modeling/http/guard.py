@@ -23,7 +23,7 @@ from urllib.parse import quote, urlencode
 from starlette.datastructures import Headers as RequestHeaders
 from starlette.requests import HTTPConnection
 
-from corpora.reports.pages import Heading, Text, to_html
+from corpora.reports.pages import Heading, Prose, to_html
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -50,7 +50,7 @@ _PREFLIGHT_AGE: Final = b"600"  # seconds for which a browser may cache the answ
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class RequestLimits:
     """Limits on who may send requests, and on how much."""
 
     hosts: Collection[str] = ()
@@ -78,7 +78,7 @@ class Rules:
     """Seconds within which the client must accept each part of an answer."""
 
 
-class Refused(Exception):  # noqa: N818 - it is an answer
+class Refusal(Exception):  # noqa: N818 - it is an answer
     """The refusal of a request: a status, a detail for the client, and more headers."""
 
     def __init__(self, status: int, detail: str, *, headers: Headers | None = None) -> None:
@@ -86,7 +86,7 @@ class Refused(Exception):  # noqa: N818 - it is an answer
         self.status, self.detail, self.headers = status, detail, headers or []
 
 
-class Busy(Refused):
+class Busy(Refusal):
     """A refusal (503) because too much work waits; the client should retry in a second."""
 
     def __init__(self, detail: str) -> None:
@@ -101,7 +101,7 @@ class _NotTaken(Exception):  # noqa: N818 - nobody sees it
 class Guard:
     """The middleware, which also counts answers by status and by seconds, and logs them."""
 
-    def __init__(self, app: "ASGIApp", rules: Rules) -> None:
+    def __init__(self, app: "ASGIApp", rules: RequestLimits) -> None:
         self.app, self.rules = app, rules
         self.counts: Counter[int] = Counter()
         self.seconds = 0.0
@@ -125,7 +125,7 @@ class Guard:
         self.n_requests += 1
         try:
             await self._admit(scope, receive, answer)
-        except Refused as refused:
+        except Refusal as refused:
             accepted = HTTPConnection(scope).headers.get("accept", "")
             await answer.refuse(refused, is_page="text/html" in accepted)
         except _NotTaken:
@@ -164,10 +164,10 @@ class Guard:
         if not is_open:
             self._check_host(headers)
         if len(scope["path"]) > _MAX_PATH:
-            raise Refused(414, f"The path is longer than {_MAX_PATH:,} characters.")
+            raise Refusal(414, f"The path is longer than {_MAX_PATH:,} characters.")
         answer.headers += self._check_origin(headers, host=host)
         if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
-            raise Refused(204, "", headers=_preflight(headers))
+            raise Refusal(204, "", headers=_preflight(headers))
         self._check_token(asked)
         if self.n_requests > self.rules.max_requests and not is_open:
             raise Busy(f"{self.rules.max_requests} requests are being answered.")
@@ -208,12 +208,12 @@ class Guard:
         name = host_name(host)
         known = {*LOOPBACK, *self.rules.hosts}
         if len(hosts) > 1 or not (name in known or ANY in self.rules.hosts):
-            raise Refused(421, f"Host {host!r}: not a name of this server (--allow-host adds one).")
+            raise Refusal(421, f"Host {host!r}: not a name of this server (--allow-host adds one).")
 
     def _check_origin(self, headers: RequestHeaders, *, host: str) -> Headers:
         """Return the headers that let a page of another origin read the answer (CORS).
 
-        None are returned without an origin, or for a page of this server. Raises ``Refused`` (403)
+        None are returned without an origin, or for a page of this server. Raises ``Refusal`` (403)
         for an origin that is not allowed, and for several.
         """
         origins = headers.getlist("origin")
@@ -221,13 +221,13 @@ class Guard:
         if not origin:
             return []
         if len(origins) > 1:
-            raise Refused(403, f"Origin {origin!r}: a request has one.")
+            raise Refusal(403, f"Origin {origin!r}: a request has one.")
         scheme, _, netloc = origin.partition("://")
         if scheme in {"http", "https"} and netloc == host:
             return []
         is_local = self.rules.allow_loopback_origins and host_name(netloc) in LOOPBACK
         if not (is_local or origin in self.rules.origins or ANY in self.rules.origins):
-            raise Refused(403, f"Origin {origin!r}: not allowed to ask (--allow-origin adds one).")
+            raise Refusal(403, f"Origin {origin!r}: not allowed to ask (--allow-origin adds one).")
         allowed = (b"access-control-allow-origin", origin.encode("latin-1"))
         return [allowed, (b"vary", b"Origin")]
 
@@ -245,25 +245,25 @@ class Guard:
             place = quote(path) + (f"?{rest}" if rest else "")
             if not place.startswith("//"):  # "//host" would redirect to another server
                 found = [(b"set-cookie", cookie.encode()), (b"location", place.encode())]
-                raise Refused(303, "", headers=found)
+                raise Refusal(303, "", headers=found)
         given = (bearer, in_query, asked.cookies.get(name, ""))
         if not any(_is_equal(one, token) for one in given):
-            raise Refused(401, _NOT_ADMITTED)
+            raise Refusal(401, _NOT_ADMITTED)
 
     async def _read(
         self, headers: Mapping[str, str], receive: "Receive", answer: "_Answer"
     ) -> bytes:
         """Read the whole body; count the bytes that are in memory.
 
-        Raises ``Refused`` for a body that is too large, compressed, late or incomplete, and
+        Raises ``Refusal`` for a body that is too large, compressed, late or incomplete, and
         ``Busy`` where the bodies of all requests are too large together.
         """
         rules, length = self.rules, headers.get("content-length", "0")
         if "content-length" in headers and "transfer-encoding" in headers:
-            raise Refused(400, "Content-Length and Transfer-Encoding: send one of them.")
+            raise Refusal(400, "Content-Length and Transfer-Encoding: send one of them.")
         if headers.get("content-encoding", "identity") != "identity":
-            raise Refused(415, "Packed bodies are not read: leave Content-Encoding out.")
-        too_large = Refused(413, f"The body is larger than {rules.max_body:,} bytes.")
+            raise Refusal(415, "Packed bodies are not read: leave Content-Encoding out.")
+        too_large = Refusal(413, f"The body is larger than {rules.max_body:,} bytes.")
         if not length.isdecimal() or len(length) > _MAX_DIGITS or int(length) > rules.max_body:
             raise too_large
         parts: list[bytes] = []
@@ -272,7 +272,7 @@ class Guard:
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise Refused(400, "The body ended before it was whole.")
+                        raise Refusal(400, "The body ended before it was whole.")
                     part = message.get("body", b"")
                     parts.append(part)
                     answer.n_bytes += len(part)
@@ -285,7 +285,7 @@ class Guard:
                         return b"".join(parts)
         except TimeoutError:
             message_ = f"The body was not here within {rules.body_seconds:g} seconds."
-            raise Refused(408, message_) from None
+            raise Refusal(408, message_) from None
 
 
 class _Answer:
@@ -312,13 +312,13 @@ class _Answer:
         except TimeoutError as error:
             raise _NotTaken from error
 
-    async def refuse(self, refused: Refused, *, is_page: bool) -> None:
+    async def refuse(self, refused: Refusal, *, is_page: bool) -> None:
         if self.is_begun:
             raise refused
         if not refused.detail:
             body = b""
         elif is_page:
-            body = to_html([Heading("Onoma", 1), Text(refused.detail)]).encode()
+            body = to_html([Heading("Onoma", 1), Prose(refused.detail)]).encode()
         else:
             body = json.dumps({"detail": refused.detail}).encode()
         headers = [*refused.headers]

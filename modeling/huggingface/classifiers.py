@@ -24,7 +24,7 @@ from modeling.data.tagset import TagSet
 from modeling.huggingface import names, settings
 from modeling.huggingface.importing import read_pretrained, read_tensors
 from modeling.huggingface.transfer import encoder_for, encoder_weights
-from modeling.models.tagging import TaggingModel
+from modeling.models.tagging_model import TaggingModel
 from modeling.models.weights import WeightsError, load_strictly
 from modeling.tagging_config import HeadConfig, SentencesConfig, TaggerConfig
 

@@ -22,14 +22,14 @@ from corpora.system.parsing import read_json
 from corpora.tokenization.subwords import clear_errors
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, EncoderConfig, PretrainConfig
-from modeling.heads.tagging import SoftmaxHead
+from modeling.heads.tagging_heads import SoftmaxHead
 from modeling.huggingface import names
 from modeling.huggingface.settings import first_position, make_config
 from modeling.layers.embeddings import sinusoids
 from modeling.models.foreign import read_settings
-from modeling.models.pretraining import PretrainingModel
+from modeling.models.pretraining_model import PretrainingModel
 from modeling.models.spans import SecondScores, SpanHead
-from modeling.models.tagging import TaggingModel
+from modeling.models.tagging_model import TaggingModel
 from modeling.models.weights import save_weights
 
 if TYPE_CHECKING:

@@ -65,14 +65,14 @@ def _fetch(name: str, revision: str | None, patterns: Sequence[str]) -> Path:
         ) from error
 
 
-class Origin(TypedDict, total=False):
+class HubModel(TypedDict, total=False):
     """The name of a model on a hub, and its commit."""
 
     name: str
     revision: str
 
 
-def origin(folder: Path) -> Origin:
+def origin(folder: Path) -> HubModel:
     """Return ``name`` and ``revision`` (the commit) of a folder of a hub's model, else nothing."""
     match = _CACHED.search(folder.absolute().as_posix())
     if match is None:

@@ -15,7 +15,7 @@ from corpora.system.parsing import parse_json
 from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
 from modeling.huggingface import names, settings
 from modeling.models import foreign
-from modeling.models.pretraining import PretrainingModel
+from modeling.models.pretraining_model import PretrainingModel
 from modeling.models.text_encoder import Undrawn
 from modeling.models.weights import WeightsError, check_finite, load_weights
 from modeling.tagging_config import WEIGHTS_FILE

@@ -18,8 +18,8 @@ from modeling.huggingface.importing import (
     read_encoder_config,
     read_pretrained,
 )
-from modeling.models.pretraining import PretrainingModel
-from modeling.models.tagging import TaggingModel, save_tagger
+from modeling.models.pretraining_model import PretrainingModel
+from modeling.models.tagging_model import TaggingModel, save_tagger
 from modeling.models.weights import (
     WeightsError,
     check_weights,

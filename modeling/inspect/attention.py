@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from corpora.entities.vocabulary import MASK, SPECIAL
 from corpora.errors import UsageError
-from modeling.data.batch import Batch, Rows
+from modeling.data.batch import Batch, LayerRows
 from modeling.layers.dense import Padded, attend_densely
 from modeling.models.text_encoder import TextEncoder
 from modeling.taggers.encoder import Encoder, Place
@@ -66,7 +66,7 @@ def attention_maps(
     return maps
 
 
-def padded(rows: Rows) -> Padded:
+def padded(rows: LayerRows) -> Padded:
     """Convert the rows of a layer to the form that dense attention reads."""
     layout = rows.together
     attend = layout.stands
@@ -89,11 +89,11 @@ def padded(rows: Rows) -> Padded:
 
 
 @contextmanager
-def _recorded(model: TextEncoder) -> Iterator[list[tuple[nn.Module, Tensor, Rows]]]:
+def _recorded(model: TextEncoder) -> Iterator[list[tuple[nn.Module, Tensor, LayerRows]]]:
     """Record the inputs of each attention inside the block: the layer, x and rows."""
-    found: list[tuple[nn.Module, Tensor, Rows]] = []
+    found: list[tuple[nn.Module, Tensor, LayerRows]] = []
 
-    def record(layer: nn.Module, inputs: tuple[Tensor, Rows]) -> None:
+    def record(layer: nn.Module, inputs: tuple[Tensor, LayerRows]) -> None:
         found.append((layer, *inputs))
 
     hooks = [

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from corpora.document import Span
 from corpora.errors import UsageError
-from corpora.reports.pages import Block, Heading, Picture, Table, Text, to_html
+from corpora.reports.pages import Block, Heading, Picture, Prose, Table, to_html
 from corpora.system.arguments import Summary
 from corpora.system.cells import one_line
 from corpora.system.parsing import read_json
@@ -15,7 +15,7 @@ from modeling.finetune.data import NerData
 from modeling.inspect import pictures
 from modeling.inspect.attention import attention_maps
 from modeling.inspect.geometry import Numbers, embed, find_components
-from modeling.inspect.samples import Drawn, draw_spans, read_vectors
+from modeling.inspect.samples import DrawnSpan, draw_spans, read_vectors
 from modeling.pages import to_svg
 from modeling.predict.masked import parse_spans
 from modeling.taggers.encoder import Encoder
@@ -60,7 +60,7 @@ def _show_spans(options: "Options", encoder: Encoder) -> Iterator[Block]:
     labels = [span.span.label for span in sample.spans]
     n_words = [span.n_words for span in sample.spans]
     yield Heading("Spans")
-    yield Text(
+    yield Prose(
         f"{len(sample.spans):,} of {sample.n:,} spans ({options.spans}) of "
         f"{options.ner.name}, {options.split}, drawn at random; vectors of "
         f"{vectors.shape[1]:,} numbers."
@@ -93,7 +93,7 @@ def _show_spans(options: "Options", encoder: Encoder) -> Iterator[Block]:
     write_json(options.output / "spans.json", facts | {"ratios": ratios.tolist()})
 
 
-def _points(spans: Sequence[Drawn], planes: Mapping[str, Numbers]) -> Iterator[str]:
+def _points(spans: Sequence[DrawnSpan], planes: Mapping[str, Numbers]) -> Iterator[str]:
     """Yield a TSV line for each span: place, label, text, and its coordinates in each plane."""
     axes = [f"{method}_{axis}" for method in planes for axis in "xy"]
     yield "\t".join(["sentence", "start", "end", "label", "text", *axes]) + "\n"
@@ -111,7 +111,7 @@ def _show_attention(options: "Options", encoder: Encoder) -> Iterator[Block]:
     layers = _chosen(options.layers, n_layers, "--layers")
     heads = _chosen(options.heads, n_heads, "--heads")
     yield Heading("Attention")
-    yield Text(options.attention)
+    yield Prose(options.attention)
     mentions = [Span(*pair) for pair in parse_spans(options.entities)]
     maps = attention_maps(encoder, options.attention, mentions, lang=options.lang)
     for found in maps:

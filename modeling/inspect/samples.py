@@ -19,7 +19,7 @@ MAX_WORDS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnSpan:
     """A span of a sentence, with its label, or ``O``."""
 
     sentence: Sentence
@@ -37,10 +37,10 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class SpanSample:
     """The spans that were drawn, in the order of the sentences, and the number drawn from."""
 
-    spans: tuple[Drawn, ...]
+    spans: tuple[DrawnSpan, ...]
     n: int
 
 
@@ -50,7 +50,7 @@ def draw_spans(
     which: Which = "names",
     size: int,
     seed: int = 1,
-) -> Sample:
+) -> SpanSample:
     """Draw ``size`` spans (0: all) without replacement, each with the same probability.
 
     ``names``: the spans that are tagged; ``all``: every run of at most ``MAX_WORDS`` words, most of
@@ -65,18 +65,18 @@ def draw_spans(
     chosen = np.arange(n)
     if 0 < size < n:
         chosen = np.sort(np.random.default_rng(seed).choice(n, size, replace=False))
-    found: list[Drawn] = []
+    found: list[DrawnSpan] = []
     owners = np.searchsorted(ends, chosen, side="right")
     for owner in np.unique(owners).tolist():
         sentence = sentences[owner]
         spans = list(_spans(sentence, which))
         places = chosen[owners == owner] - (ends[owner] - counts[owner])
-        found += [Drawn(sentence, spans[place]) for place in places.tolist()]
-    return Sample(tuple(found), n)
+        found += [DrawnSpan(sentence, spans[place]) for place in places.tolist()]
+    return SpanSample(tuple(found), n)
 
 
 def read_vectors(
-    encoder: Encoder, spans: Sequence[Drawn], *, parts: Parts | None = None
+    encoder: Encoder, spans: Sequence[DrawnSpan], *, parts: Parts | None = None
 ) -> NDArray[np.float32]:
     """Compute the (N, F) vectors of spans, in their order; spans of one sentence are adjacent."""
     groups = [list(own) for _, own in groupby(spans, key=lambda one: id(one.sentence))]

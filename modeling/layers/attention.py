@@ -1,8 +1,8 @@
 """Layers of self-attention (plain, entity-aware, char-entity, relative, whole-word), and readers.
 
 Layers map rows (R, D) to rows (R, D), without residual connection and norm. A *reader* is a row
-that attends to the remembered keys and values of its sequence (``Memory``) and to itself; no other
-row attends to it.
+that attends to the remembered keys and values of its sequence (``AttentionMemory``) and to itself;
+no other row attends to it.
 
 Shapes: B sequences, N positions, T subwords, E mentions, R = T + E rows, W words, H heads, K width
 of a head, D = H * K; V readers, at most L in a sequence; C subwords that know an entity, F width of
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from modeling.data.batch import EntityVectors, Layout, Rows, SubwordEntities, Words
+from modeling.data.batch import BatchWords, EntityVectors, LayerRows, Layout, SubwordEntities
 from modeling.layers import fused
 from modeling.layers.attention_blocks import attention, relative_attention, window_attention
 from modeling.layers.transformer import drop
@@ -32,7 +32,7 @@ def from_heads(padded: Tensor, layout: Layout) -> Tensor:
     return layout.pack(padded.transpose(1, 2).flatten(2))
 
 
-class Memory(NamedTuple):
+class AttentionMemory(NamedTuple):
     """The keys and values of subwords in the attention of one layer, to which readers attend."""
 
     key: Tensor
@@ -42,10 +42,10 @@ class Memory(NamedTuple):
     attend: Tensor | None
     """(B, N) bool: True where there is a subword; None: no padding."""
 
-    def cut(self, sequences: slice) -> "Memory":
+    def cut(self, sequences: slice) -> "AttentionMemory":
         """Select some of the sequences."""
         attend = None if self.attend is None else self.attend[sequences]
-        return Memory(self.key[sequences], self.value[sequences], attend)
+        return AttentionMemory(self.key[sequences], self.value[sequences], attend)
 
 
 class _MultiHead(nn.Module):
@@ -98,13 +98,15 @@ class _MultiHead(nn.Module):
 class _Remembered(_MultiHead):
     """An attention whose keys and values can be remembered for readers."""
 
-    def remember(self, x: Tensor, layout: Layout) -> tuple[Tensor, Memory]:
+    def remember(self, x: Tensor, layout: Layout) -> tuple[Tensor, AttentionMemory]:
         """Attend among rows of one kind, (R, D) -> (R, D); also return the memory for readers."""
         query, key, value = self.heads(x, layout)
-        return self.attend(query, key, value, layout=layout), Memory(key, value, layout.attend)
+        return self.attend(query, key, value, layout=layout), AttentionMemory(
+            key, value, layout.attend
+        )
 
     def _read(
-        self, x: Tensor, memory: Memory, readers: Layout, *, queries: tuple[Tensor, Tensor]
+        self, x: Tensor, memory: AttentionMemory, readers: Layout, *, queries: tuple[Tensor, Tensor]
     ) -> Tensor:
         """Attend from readers (V, D) to the memory and to themselves: (V, D).
 
@@ -129,11 +131,11 @@ class _Remembered(_MultiHead):
 class SelfAttention(_Remembered):
     """Multi-head scaled dot-product attention of all rows of a sequence (Vaswani et al. 2017)."""
 
-    def forward(self, x: Tensor, rows: Rows) -> Tensor:
+    def forward(self, x: Tensor, rows: LayerRows) -> Tensor:
         """Attend from each row to all rows of its sequence: (R, D) -> (R, D)."""
         return self.remember(x, rows.together)[0]
 
-    def read(self, x: Tensor, memory: Memory, readers: Layout) -> Tensor:
+    def read(self, x: Tensor, memory: AttentionMemory, readers: Layout) -> Tensor:
         """Attend from each reader to its sequence's memory and to itself: (V, D) -> (V, D)."""
         query = self.query(x)
         return self._read(x, memory, readers, queries=(query, query))
@@ -151,7 +153,7 @@ class EntityAwareAttention(_Remembered):
     entity_query_to_words: nn.Linear
     entity_query: nn.Linear
 
-    def forward(self, x: Tensor, rows: Rows) -> Tensor:
+    def forward(self, x: Tensor, rows: LayerRows) -> Tensor:
         """Attend among subwords and mentions: (T + E, D) -> (T + E, D)."""
         n_subwords = len(rows.subwords.index)
         subwords, mentions = x[:n_subwords], x[n_subwords:]
@@ -170,7 +172,7 @@ class EntityAwareAttention(_Remembered):
         )
         return self.output(mixed)  # type: ignore[no-any-return]
 
-    def read(self, x: Tensor, memory: Memory, readers: Layout) -> Tensor:
+    def read(self, x: Tensor, memory: AttentionMemory, readers: Layout) -> Tensor:
         """Attend from each mention to the remembered subwords and to itself: (V, D) -> (V, D)."""
         queries = self.entity_query_to_words(x), self.entity_query(x)
         return self._read(x, memory, readers, queries=queries)
@@ -181,7 +183,7 @@ def _mix_in_parts(
     key: Tensor,
     value: Tensor,
     *,
-    rows: Rows,
+    rows: LayerRows,
     n_heads: int,
     dropout: float,
 ) -> Tensor:
@@ -217,7 +219,7 @@ def _mix_fused(
     key: Tensor,
     value: Tensor,
     *,
-    rows: Rows,
+    rows: LayerRows,
     n_heads: int,
     dropout: float,
 ) -> Tensor:
@@ -278,7 +280,7 @@ class RelativeSelfAttention(_MultiHead):
         self.keys = relative_table(clip, width // n_heads)
         self.values = relative_table(clip, width // n_heads)
 
-    def forward(self, x: Tensor, rows: Rows) -> Tensor:
+    def forward(self, x: Tensor, rows: LayerRows) -> Tensor:
         """Attend among subwords, which must be the only rows: (T, D) -> (T, D)."""
         layout = rows.subwords
         query, key, value = self.by_head(x)
@@ -313,7 +315,7 @@ class WindowAttention(_MultiHead):
             rows = torch.arange(-window, window + 1).clamp(-clip, clip) + clip
             self.register_buffer("offsets", rows, persistent=False)
 
-    def forward(self, x: Tensor, rows: Rows) -> Tensor:
+    def forward(self, x: Tensor, rows: LayerRows) -> Tensor:
         """Attend from each subword to its window: (T, D) -> (T, D)."""
         layout, window = rows.subwords, self.window
         tables = None
@@ -348,7 +350,7 @@ class WholeWordAttention(nn.Module):
             self.words = RelativeSelfAttention(width=width, n_heads=n_heads, clip=clip)
         self.window = WindowAttention(width=width, n_heads=n_heads, window=window, clip=clip)
 
-    def forward(self, x: Tensor, rows: Rows) -> Tensor:
+    def forward(self, x: Tensor, rows: LayerRows) -> Tensor:
         """Attend among words, and among subwords in windows: (T, D) -> (T, D).
 
         Raises ``ValueError`` if ``rows`` has no words.
@@ -356,11 +358,13 @@ class WholeWordAttention(nn.Module):
         words = rows.words
         if words is None:
             raise ValueError("Whole-word attention needs Rows.words: make the batch with words.")
-        seen = self.words(word_means(x, words), Rows(subwords=words.layout, together=words.layout))
+        seen = self.words(
+            word_means(x, words), LayerRows(subwords=words.layout, together=words.layout)
+        )
         return seen.index_select(0, words.of_subword) + self.window(x, rows)  # type: ignore[no-any-return]
 
 
-def word_means(x: Tensor, words: Words) -> Tensor:
+def word_means(x: Tensor, words: BatchWords) -> Tensor:
     """Compute the mean of the subwords of each word: (T, D) -> (W, D)."""
     sums = x.new_zeros(len(words.n_subwords), x.shape[1]).index_add(0, words.of_subword, x)
     return sums / words.n_subwords[:, None]
@@ -404,7 +408,7 @@ class CharEntityAttention(_MultiHead):
         self.entity_key = nn.Linear(entity_width, width, bias=False)
         self.entity_value = nn.Linear(entity_width, width, bias=False)
 
-    def forward(self, x: Tensor, rows: Rows) -> Tensor:
+    def forward(self, x: Tensor, rows: LayerRows) -> Tensor:
         """Attend among subwords, with keys and values mixed with entities: (T, D) -> (T, D)."""
         layout, query, key, value = rows.together, self.query(x), self.key(x), self.value(x)
         if rows.known is not None:

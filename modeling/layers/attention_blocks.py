@@ -24,7 +24,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from modeling.layers.autograd import Context
+from modeling.layers.autograd import AutogradContext
 from modeling.layers.compilation import uncompiled
 from modeling.layers.transformer import draw_kept
 
@@ -152,7 +152,7 @@ def attention(
     )
 
 
-class _DroppedContext(Context, Protocol):
+class _DroppedContext(AutogradContext, Protocol):
     size: int
     factor: float
 
@@ -314,7 +314,7 @@ class _RelativeAttention(torch.autograd.Function):
 
     @staticmethod
     def forward(  # noqa: PLR0917 - as torch calls it
-        ctx: Context,
+        ctx: AutogradContext,
         query: Tensor,
         key: Tensor,
         value: Tensor,
@@ -341,7 +341,7 @@ class _RelativeAttention(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Context, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: AutogradContext, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         [d_mixed] = gradients
         with torch.autocast(d_mixed.device.type, enabled=False):
             return (*_relative_gradients(ctx.saved_tensors, d_mixed), None)
@@ -486,7 +486,7 @@ class _Blocks:
         return scores.softmax(2)
 
 
-class _WindowContext(Context, Protocol):
+class _WindowContext(AutogradContext, Protocol):
     window: int
 
 

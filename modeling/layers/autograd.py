@@ -5,7 +5,7 @@ from typing import Protocol
 from torch import Tensor
 
 
-class Context(Protocol):
+class AutogradContext(Protocol):
     """The type of ``ctx`` in forward and backward; functions that store more extend it."""
 
     saved_tensors: tuple[Tensor, ...]

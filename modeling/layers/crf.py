@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from modeling.layers.autograd import Context
+from modeling.layers.autograd import AutogradContext
 
 Flags = NDArray[np.bool_]
 CrfInit = Literal["off", "on", "neiss"]
@@ -234,7 +234,7 @@ class LogPartition(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Context, *inputs: Tensor) -> Tensor:
+    def forward(ctx: AutogradContext, *inputs: Tensor) -> Tensor:
         """Compute log Z of each sentence, (S,), in float64."""
         potentials = Potentials(*inputs)
         scaled = _scaled(potentials)
@@ -243,7 +243,7 @@ class LogPartition(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Context, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: AutogradContext, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         """Compute the marginals, each times the gradient (S,) of its sentence."""
         stands, forward, backward, entering, overlap, _, weights = ctx.saved_tensors
         factors = torch.where(stands, gradients[0].double() / overlap, 0.0)  # (N, S)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from modeling.data.batch import Mentions, Rows
+from modeling.data.batch import BatchMentions, LayerRows
 from modeling.layers.transformer import Dropout
 
 
@@ -20,7 +20,7 @@ class LearnedPositions(nn.Module):
         super().__init__()
         self.table = nn.Embedding(max_positions, width)
 
-    def forward(self, rows: Rows) -> Tensor:
+    def forward(self, rows: LayerRows) -> Tensor:
         """Look up the positions of subwords, (T, D).
 
         Raises ``ValueError`` if a sequence is longer than the table.
@@ -42,7 +42,7 @@ class SinusoidalPositions(nn.Module):
         self.table: Tensor
         self.register_buffer("table", sinusoids(length, width), persistent=False)
 
-    def forward(self, rows: Rows) -> Tensor:
+    def forward(self, rows: LayerRows) -> Tensor:
         """Look up the positions of subwords, (T, D); extend the table for a longer sequence."""
         length, width = self.table.shape
         if rows.subwords.longest > length:
@@ -74,7 +74,7 @@ class SubwordEmbeddings(nn.Module):
         dropout: float = 0.1,
         entity_width: int = 0,
     ) -> None:
-        """Create the tables; ``entity_width`` is that of the vectors in ``Rows.known``.
+        """Create the tables; ``entity_width`` is that of the vectors in ``LayerRows.known``.
 
         These vectors are also projected and added before the norm (BERT+FUR+ENT). With an
         ``entity_width`` of 0 they are not read.
@@ -92,7 +92,7 @@ class SubwordEmbeddings(nn.Module):
         self.norm = nn.LayerNorm(width, eps=norm_eps) if norm else None
         self.dropout = Dropout(dropout)
 
-    def forward(self, subwords: Tensor, rows: Rows, segments: Tensor | None = None) -> Tensor:
+    def forward(self, subwords: Tensor, rows: LayerRows, segments: Tensor | None = None) -> Tensor:
         """Embed subword ids (T,) -> (T, D); without ``segments`` all subwords are of segment 0."""
         x = self.subwords(subwords)
         if self.factor is not None:
@@ -131,7 +131,7 @@ class EntityEmbeddings(nn.Module):
         self.norm = nn.LayerNorm(width, eps=norm_eps)
         self.dropout = Dropout(dropout)
 
-    def forward(self, mentions: Mentions) -> Tensor:
+    def forward(self, mentions: BatchMentions) -> Tensor:
         """Embed mentions: (E, D)."""
         x = self.entities(mentions.entities)
         if self.project is not None:

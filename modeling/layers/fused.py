@@ -25,7 +25,7 @@ from torch.nn import functional
 
 from modeling.data.batch import Layout
 from modeling.layers.attention_blocks import product
-from modeling.layers.autograd import Context
+from modeling.layers.autograd import AutogradContext
 from modeling.layers.compilation import uncompiled
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ _CHUNK = 4_096
 
 
 @dataclass(frozen=True, slots=True)
-class Blocks:
+class KernelBlocks:
     """How the work of a kernel is divided."""
 
     queries: int
@@ -53,13 +53,15 @@ class Blocks:
 class Tiling:
     """The blocks of each kernel: the fastest of four tilings on an H200."""
 
-    forward: Blocks
-    backward_of_queries: Blocks
-    backward_of_keys: Blocks
+    forward: KernelBlocks
+    backward_of_queries: KernelBlocks
+    backward_of_keys: KernelBlocks
 
 
 TILINGS = {
-    torch.bfloat16: Tiling(Blocks(64, 64, 4, 2), Blocks(64, 64, 4, 2), Blocks(32, 64, 4, 2)),
+    torch.bfloat16: Tiling(
+        KernelBlocks(64, 64, 4, 2), KernelBlocks(64, 64, 4, 2), KernelBlocks(32, 64, 4, 2)
+    ),
 }
 """The types of rows that layers leave to the kernels."""
 _HOPPER, _AMPERE = 9, 8
@@ -176,7 +178,7 @@ def _apply(
     return mixed
 
 
-class _FusedContext(Context, Protocol):
+class _FusedContext(AutogradContext, Protocol):
     longest: int
     is_windowed: bool
 
@@ -267,7 +269,7 @@ class _Kernels:
         """Run the kernel of this name on tensors, some of which it writes."""
         from modeling.layers import relative_kernels  # noqa: PLC0415 - only where it is used
 
-        blocks: Blocks = getattr(self.tiling, name)
+        blocks: KernelBlocks = getattr(self.tiling, name)
         size = blocks.keys if name == "backward_of_keys" else blocks.queries
         n_blocks = -(-self.longest // size)
         with torch.cuda.device_of(tensors[0]):  # type: ignore[no-untyped-call]

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from modeling.data.batch import Rows
-from modeling.layers.autograd import Context
+from modeling.data.batch import LayerRows
+from modeling.layers.autograd import AutogradContext
 
 _BITS: Final = 16
 
@@ -58,7 +58,7 @@ def draw_kept(x: Tensor, p: float) -> tuple[Tensor, float]:
     return bits >= n_dropped - 2 ** (_BITS - 1), 2**_BITS / (2**_BITS - n_dropped)
 
 
-class _DropContext(Context, Protocol):
+class _DropContext(AutogradContext, Protocol):
     scale: float
 
 
@@ -123,7 +123,7 @@ class EncoderLayer(nn.Module):
         self.dropout = Dropout(dropout)
         self.norms_first = norm == "pre"
 
-    def forward(self, x: Tensor, rows: Rows) -> Tensor:
+    def forward(self, x: Tensor, rows: LayerRows) -> Tensor:
         """Apply attention and feed-forward: (R, D) -> (R, D)."""
         return self.around(lambda x: self.attention(x, rows), x)
 
@@ -136,7 +136,7 @@ class EncoderLayer(nn.Module):
         return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))  # type: ignore[no-any-return]
 
 
-class Encoder(nn.Module):
+class LayerStack(nn.Module):
     """A stack of layers, and a last norm if one is given.
 
     If ``recomputes`` is set, training keeps only the input of each layer, and computes the layer
@@ -149,7 +149,7 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(layers)
         self.norm = norm
 
-    def forward(self, x: Tensor, rows: Rows) -> Tensor:
+    def forward(self, x: Tensor, rows: LayerRows) -> Tensor:
         """Apply all layers and the last norm: (R, D) -> (R, D)."""
         for layer in self.layers:
             x = self._recomputed(layer, x, rows) if self._is_recomputing else layer(x, rows)
@@ -159,7 +159,7 @@ class Encoder(nn.Module):
     def _is_recomputing(self) -> bool:
         return self.recomputes and self.training and torch.is_grad_enabled()
 
-    def _recomputed(self, layer: nn.Module, x: Tensor, rows: Rows) -> Tensor:
+    def _recomputed(self, layer: nn.Module, x: Tensor, rows: LayerRows) -> Tensor:
         from torch.utils.checkpoint import checkpoint  # noqa: PLC0415 - is rarely needed
 
         made: Tensor = checkpoint(layer, x, rows, use_reentrant=False)

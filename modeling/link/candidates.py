@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corpora.entities.lookup import EntityLookup
-from modeling.link.counts import Counts, Key
-from modeling.link.forms import KINDS, Forms, Hit, n_common
-from modeling.link.records import Case, Record, normalise
+from modeling.link.counts import EntityCounts, Key
+from modeling.link.forms import KINDS, Hit, LinkForms, n_common
+from modeling.link.records import Case, LinkRecord, normalise
 
 Features = NDArray[np.float32]
 
@@ -111,25 +111,25 @@ class Candidates(NamedTuple):
 
 
 @dataclass(slots=True)
-class Knowledge:
+class KnownEntities:
     """The known entities, from training documents, a register and an entity vocabulary."""
 
-    records: Sequence[Record]
+    records: Sequence[LinkRecord]
     register: Mapping[str, KnownEntity] = field(default_factory=dict)
     vocabulary: EntityLookup | None = None
-    counts: Counts = field(init=False)
-    forms: Forms = field(init=False)
+    counts: EntityCounts = field(init=False)
+    forms: LinkForms = field(init=False)
     _registered: set[int | None] = field(init=False)
     _kinds: dict[str, Counter[str]] = field(init=False)
     _names: dict[str, _Name] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         """Count the mentions of the documents, and index all known forms."""
-        self.counts = Counts(self.records)
+        self.counts = EntityCounts(self.records)
         seen = [(c.form, c.entity) for r in self.records for c in r.cases if c.entity]
         titles = [(entity.partition(":")[2], entity) for entity in self.counts.documents]
         known = [(form, one.entity) for one in self.register.values() for form in one.forms]
-        self.forms = Forms([*seen, *known, *((t, e) for t, e in titles if _is_name(t))])
+        self.forms = LinkForms([*seen, *known, *((t, e) for t, e in titles if _is_name(t))])
         self._registered = {self.forms.number_of(*pair) for pair in known}
         self._kinds = defaultdict(Counter)
         for record in self.records:
@@ -174,7 +174,7 @@ class Knowledge:
             return {}
         return dict(self.vocabulary.look_up(name, limit=MAX_CANDIDATES))
 
-    def only_in(self, record: Record) -> frozenset[int]:
+    def only_in(self, record: LinkRecord) -> frozenset[int]:
         """Find the indices of the forms that are known from this document alone.
 
         Forms in the register are not among them.
@@ -190,7 +190,7 @@ class Knowledge:
                 found.add(self.forms.number_of(case.form, case.entity))
         return frozenset(found - self._registered - {None})  # type: ignore[arg-type]
 
-    def candidates(self, record: Record, cases: Iterable[Case]) -> list[Candidates]:
+    def candidates(self, record: LinkRecord, cases: Iterable[Case]) -> list[Candidates]:
         """Find the candidates of mentions of a document, by what other sources say of entities.
 
         If the document is one of the training documents, its own mentions are left out.
@@ -203,7 +203,7 @@ class Knowledge:
 class _View:
     """The knowledge of entities as used for one document, which is itself left out."""
 
-    def __init__(self, knowledge: Knowledge, record: Record, without: str | None) -> None:
+    def __init__(self, knowledge: KnownEntities, record: LinkRecord, without: str | None) -> None:
         self.knowledge, self.counts, self.without = knowledge, knowledge.counts, without
         self.day = record.day
         self.hidden = knowledge.only_in(record) if without is not None else frozenset[int]()

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modeling.link.candidates import N_PLAIN, Candidates
-from modeling.link.counts import Counts
+from modeling.link.counts import EntityCounts
 
 Reals = NDArray[np.float64]
 
@@ -52,7 +52,7 @@ def add_document_features(
     chosen: Sequence[Reals],
     forms: Sequence[str],
     *,
-    counts: Counts,
+    counts: EntityCounts,
     without: str | None,
 ) -> None:
     """Fill in the columns of the document.
@@ -94,7 +94,7 @@ class _Others:
     """
 
     def __init__(
-        self, by_form: Mapping[str, Mapping[str, float]], counts: Counts, without: str | None
+        self, by_form: Mapping[str, Mapping[str, float]], counts: EntityCounts, without: str | None
     ) -> None:
         self._documents = partial(counts.documents_of, without=without)
         best = {form: max(own.items(), key=itemgetter(1)) for form, own in by_form.items() if own}

@@ -21,11 +21,18 @@ from corpora.system.parsing import read_json
 from corpora.system.writing import output_folder
 from modeling.huggingface.hub import local_folder
 from modeling.link.candidates import KnownEntity
-from modeling.link.contexts import Reader
+from modeling.link.contexts import WindowReader
 from modeling.link.datasets import link_dataset, link_sentences
 from modeling.link.evaluation import cross_validate, judge
-from modeling.link.linker import LEAST_LINKED, PRIOR, Linker, Training, count_linked, linked_labels
-from modeling.link.records import Record, Window, record_of
+from modeling.link.linker import (
+    LEAST_LINKED,
+    PRIOR,
+    Linker,
+    LinkerTraining,
+    count_linked,
+    linked_labels,
+)
+from modeling.link.records import LinkRecord, MentionWindow, record_of
 from modeling.link.report import write_report
 from modeling.link.scores import compare, describe, measure
 
@@ -60,7 +67,7 @@ def _train(options: "TrainOptions") -> Iterator[str | Summary]:
     if options.encoder is not None:
         settings["encoder"] = str(local_folder(options.encoder).resolve())
     vocabulary = _open_vocabulary(options.vocabulary)
-    training = Training(records, register, vocabulary, **_learning(options, register))
+    training = LinkerTraining(records, register, vocabulary, **_learning(options, register))
     linker = training.train(settings=settings)
     linker.save(options.output)
     n = sum(case.entity is not None for record in records for case in record.cases)
@@ -95,7 +102,7 @@ def _evaluate(options: "EvaluateOptions") -> Iterator[str | Summary]:
     vocabulary = _open_vocabulary(options.vocabulary)
     learning = _learning(options, register)
     if options.test:
-        training = Training(records, register, vocabulary, **learning)
+        training = LinkerTraining(records, register, vocabulary, **learning)
         test, *_ = _read(options.test, with_text=with_text, option="--test")
         _check_others(records, test)
         prior, linker = training.fit_plain(PRIOR), training.train()
@@ -137,7 +144,7 @@ def _shortfalls(scores: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
         yield "warning: no link is sure enough to be written: train on more documents"
 
 
-def _left_out(records: Iterable[Record]) -> Iterator[str]:
+def _left_out(records: Iterable[LinkRecord]) -> Iterator[str]:
     """Yield a note on each class that has ids, but too few for its mentions to be linked."""
     for label, count in count_linked(records).items():
         if count.linked and not count.suffices:
@@ -149,8 +156,8 @@ def _left_out(records: Iterable[Record]) -> Iterator[str]:
 
 def _learning(
     options: "TrainOptions | EvaluateOptions", register: Mapping[str, KnownEntity]
-) -> dict[str, Any]:  # Any: arguments of ``Training``, of many types
-    """Return the settings of a ``Training``.
+) -> dict[str, Any]:  # Any: arguments of ``LinkerTraining``, of many types
+    """Return the settings of a ``LinkerTraining``.
 
     Raises ``UsageError`` for descriptions without an encoder.
     """
@@ -162,30 +169,30 @@ def _learning(
         described = {known.entity: describe_entry(known) for known in register.values()}
         if options.descriptions is not None:
             described |= dict(read_descriptions(options.descriptions))
-        reader = Reader(local_folder(options.encoder), keeps=True)
+        reader = WindowReader(local_folder(options.encoder), keeps=True)
         learning |= {"reader": reader, "descriptions": described}
     elif options.descriptions is not None:
         raise UsageError("--descriptions is for --encoder, which reads them. Name a model, too.")
     return learning
 
 
-def describe_entry(known: KnownEntity) -> Window:
+def describe_entry(known: KnownEntity) -> MentionWindow:
     """Make the text of a register entry for an encoder: name, other forms, class, description."""
     name, *others = known.forms or (known.entity.partition(":")[2],)
     facts = [*others, *([known.kind] if known.kind else []), known.description]
-    return Window("", name, ": " + "; ".join(fact for fact in facts if fact))
+    return MentionWindow("", name, ": " + "; ".join(fact for fact in facts if fact))
 
 
-def read_descriptions(vocabulary: Path) -> Iterator[tuple[str, Window]]:
+def read_descriptions(vocabulary: Path) -> Iterator[tuple[str, MentionWindow]]:
     """Read the first sentences of entities' articles; yield (entity, text)."""
     columns = ("entity", "title", "description")
     for batch in open_dataset(vocabulary, "entities").batches(columns):
         for row in batch.to_pylist():
             if row["description"]:
-                yield row["entity"], Window("", row["title"], f": {row['description']}")
+                yield row["entity"], MentionWindow("", row["title"], f": {row['description']}")
 
 
-def _check_others(train: Iterable[Record], test: Iterable[Record]) -> None:
+def _check_others(train: Iterable[LinkRecord], test: Iterable[LinkRecord]) -> None:
     """Raise ``UsageError`` for documents that are both trained on and linked as a test."""
     known = {record for record in train if record.cases}
     if both := [record.id for record in test if record in known]:
@@ -261,7 +268,7 @@ def score(options: "ScoreOptions") -> Iterator[str | Summary]:
 class _Read(NamedTuple):
     """The documents of some datasets, as records."""
 
-    records: list[Record]
+    records: list[LinkRecord]
     hashes: dict[str, str]
     """The SHA-256 of each dataset, by its folder."""
     styles: Counter[Usage]
@@ -287,7 +294,7 @@ def _read(folders: Sequence[Path], *, with_text: bool = False, option: str = "")
 
 
 def read_register(
-    patterns: Sequence[str], records: Iterable[Record], *, space: str | None = None
+    patterns: Sequence[str], records: Iterable[LinkRecord], *, space: str | None = None
 ) -> dict[str, KnownEntity]:
     """Read registers; their ids get the space of the documents' entities, or the one that is given.
 

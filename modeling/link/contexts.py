@@ -1,8 +1,9 @@
 """Features from an encoder: a mention compared with training mentions and descriptions.
 
-``Contexts`` compares the vector of a mention with those of the training mentions of each candidate
-(except those of the same document), and with that of the candidate's description. All vectors are
-first centred and scaled to length 1, because those of sentence encoders point almost the same way.
+``ContextVectors`` compares the vector of a mention with those of the training mentions of each
+candidate (except those of the same document), and with that of the candidate's description. All
+vectors are first centred and scaled to length 1, because those of sentence encoders point almost
+the same way.
 
 Shapes: N windows, M linked training mentions, E descriptions, C candidates of a mention, D width.
 
@@ -28,7 +29,7 @@ from corpora.document import Span
 from corpora.errors import CorpusError
 from corpora.system.parsing import read_json
 from modeling.link.candidates import FEATURES, READ, Candidates, Features
-from modeling.link.records import Record, Window
+from modeling.link.records import LinkRecord, MentionWindow
 
 if TYPE_CHECKING:
     from modeling.taggers.encoder import Encoder
@@ -42,13 +43,13 @@ _MIN_SUBWORDS: Final = 8
 _MIN_LAYERS: Final = 6  # an encoder is read up to its middle layer, but through so many at least
 _N_NEAREST: Final = 3
 _AT_ONCE: Final = 512  # windows that are read together, sorted by length
-_PROBE: Final = Window("", "Onoma", ": names, and who is meant.")
+_PROBE: Final = MentionWindow("", "Onoma", ": names, and who is meant.")
 _MENTIONS, _DESCRIPTIONS, _OF_PROBE, _N_HEAD = range(4)
 _FIRST: Final = FEATURES.index(READ[0])
 _PROMPTS: Final = "config_sentence_transformers.json"
 
 
-class Reader:
+class WindowReader:
     """Vectors of windows, by an encoder that is opened when it is first needed.
 
     Args:
@@ -58,7 +59,7 @@ class Reader:
 
     def __init__(self, folder: Path, *, keeps: bool) -> None:
         self.folder, self._keeps = folder, keeps
-        self._known: dict[Window, Vectors] = {}
+        self._known: dict[MentionWindow, Vectors] = {}
 
     @cached_property
     def _encoder(self) -> "Encoder":
@@ -78,7 +79,7 @@ class Reader:
         prompts = read_json(file).get("prompts", {}) if file.is_file() else {}
         return str(prompts.get("query", ""))
 
-    def read(self, windows: Sequence[Window]) -> Vectors:
+    def read(self, windows: Sequence[MentionWindow]) -> Vectors:
         """Compute vectors of windows, (N, 2, D): the mean of all subwords, and of the mention's."""
         new = [window for window in dict.fromkeys(windows) if window not in self._known]
         new.sort(key=lambda window: sum(map(len, window)))
@@ -89,7 +90,7 @@ class Reader:
         empty = np.zeros((0, 2, self._encoder.width), np.float32)
         return np.stack([known[window] for window in windows]) if windows else empty
 
-    def _read(self, windows: Sequence[Window]) -> list[Vectors]:
+    def _read(self, windows: Sequence[MentionWindow]) -> list[Vectors]:
         texts, places = [], []
         for before, form, after in self._cut(windows):
             start = len(self._prompt + before)
@@ -97,7 +98,7 @@ class Reader:
             places.append([Span(0, len(texts[-1])), Span(start, start + len(form))])
         return self._encoder.spans(texts, places, parts="mean")
 
-    def _cut(self, windows: Sequence[Window]) -> list[Window]:
+    def _cut(self, windows: Sequence[MentionWindow]) -> list[MentionWindow]:
         """Cut windows on both sides, so that each has at most ``_MAX_SUBWORDS`` subwords.
 
         The prompt counts, too, but ``_MIN_SUBWORDS`` stay for the window. Raises ``CorpusError``
@@ -126,19 +127,19 @@ class Reader:
             begin = left[-n_left] if n_left else len(before)
             name_end = name[n_name] if n_name < len(name) else len(form)
             end = right[n_right] if n_right < len(right) else len(after)
-            cut.append(Window(before[begin:], form[:name_end], after[:end]))
+            cut.append(MentionWindow(before[begin:], form[:name_end], after[:end]))
         return cut
 
 
-class Contexts:
+class ContextVectors:
     """The vectors of linked training mentions, and of descriptions of entities."""
 
     def __init__(
         self,
-        records: Iterable[Record],
+        records: Iterable[LinkRecord],
         described: Sequence[str],
         *,
-        reader: Reader,
+        reader: WindowReader,
         vectors: Vectors,
     ) -> None:
         self.described, self.reader, self.vectors = tuple(described), reader, vectors
@@ -160,8 +161,11 @@ class Contexts:
 
     @classmethod
     def of(
-        cls, records: Sequence[Record], descriptions: Mapping[str, Window], reader: Reader
-    ) -> "Contexts":
+        cls,
+        records: Sequence[LinkRecord],
+        descriptions: Mapping[str, MentionWindow],
+        reader: WindowReader,
+    ) -> "ContextVectors":
         """Read the linked mentions of documents, and the descriptions of entities."""
         linked = [
             window
@@ -182,7 +186,7 @@ class Contexts:
         found._is_checked = True
         return found
 
-    def read(self, windows: Sequence[Window]) -> Vectors:
+    def read(self, windows: Sequence[MentionWindow]) -> Vectors:
         """Compute (N, 2, D) vectors of mentions to link, centred and of length 1.
 
         Raises ``CorpusError`` if the encoder is not the one of training, read as it was then.

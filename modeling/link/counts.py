@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from modeling.link.records import Record, normalise
+from modeling.link.records import LinkRecord, normalise
 
 Key = tuple[str, ...]
 _SMOOTHING: Final = 0.5
@@ -26,7 +26,7 @@ class _Own(NamedTuple):
     """The counts of all linked mentions, by condition."""
 
     @classmethod
-    def of(cls, records: Iterable[Record]) -> "_Own":
+    def of(cls, records: Iterable[LinkRecord]) -> "_Own":
         """Count the linked mentions of documents."""
         found: dict[Key, dict[str, int]] = defaultdict(dict)
         for record in records:
@@ -49,15 +49,15 @@ def _add_to(counts: dict[str, int], more: Mapping[str, int]) -> None:
         counts[name] = counts.get(name, 0) + n
 
 
-class Counts:
+class EntityCounts:
     """Counts of entities under conditions, such as a form, or a form in letters to somebody."""
 
-    def __init__(self, records: Iterable[Record]) -> None:
+    def __init__(self, records: Iterable[LinkRecord]) -> None:
         self._total: dict[Key, dict[str, int]] = {}
         self._sums: dict[Key, int] = {}
         self._spread: dict[Key, dict[str, int]] = {}
         self._days: dict[str, list[tuple[int, str]]] = defaultdict(list)
-        self._records: dict[str, list[Record]] = defaultdict(list)
+        self._records: dict[str, list[LinkRecord]] = defaultdict(list)
         self._last: tuple[str | None, _Own] = (None, _NOTHING)
         for record in records:
             self._records[record.id].append(record)

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from corpora.document import Document, Mention, Sentence
 from corpora.tagging import from_iob2
 from modeling.data.documents import change_dataset
-from modeling.link.linker import Linker, Ranked, files_of, grouped
+from modeling.link.linker import Linker, RankedCandidates, files_of, grouped
 from modeling.link.records import record_of
 
 PROBABILITY: Final = "entity_probability"
@@ -39,7 +39,7 @@ def link_documents(
 
 
 def _linked(
-    mention: Mention, ranked: Ranked | None, counters: Counter[str], *, linker: Linker
+    mention: Mention, ranked: RankedCandidates | None, counters: Counter[str], *, linker: Linker
 ) -> Mention:
     if PROBABILITY in mention.attributes:
         rest = {k: v for k, v in mention.attributes.items() if k != PROBABILITY}
@@ -110,7 +110,7 @@ class _Joined(NamedTuple):
 def _to_json(
     joined: _Joined,
     linked: Sequence[Mention],
-    ranked: Sequence[Ranked | None],
+    ranked: Sequence[RankedCandidates | None],
     *,
     n_candidates: int,
 ) -> Iterator[dict[str, object]]:

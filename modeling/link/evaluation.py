@@ -16,24 +16,24 @@ from corpora.entities.lookup import EntityLookup
 from corpora.errors import UsageError
 from corpora.hashing.sampling import ratio
 from corpora.reports import counted
-from modeling.bootstrap import Interval, Units, percentiles, ratios, resample
+from modeling.bootstrap import DrawnUnits, Interval, percentiles, ratios, resample
 from modeling.link.candidates import KnownEntity
 from modeling.link.choice import Linear
-from modeling.link.contexts import Reader
+from modeling.link.contexts import WindowReader
 from modeling.link.linker import (
     MAX_WRONG,
     PRIOR,
     Linker,
-    Ranked,
-    Training,
+    LinkerTraining,
+    RankedCandidates,
     grouped,
     linked_labels,
 )
-from modeling.link.records import Case, Record, Window
+from modeling.link.records import Case, LinkRecord, MentionWindow
 
 RANKS: Final = (1, 10, 30)
 _SEVERAL: Final = 5
-_NOTHING: Final = Ranked((), (), 0.0, ())
+_NOTHING: Final = RankedCandidates((), (), 0.0, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +67,14 @@ class Outcome:
 
 
 def cross_validate(
-    records: Sequence[Record],
+    records: Sequence[LinkRecord],
     register: Mapping[str, KnownEntity],
     *,
     vocabulary: EntityLookup | None = None,
     folds: int = 5,
     max_wrong: float = MAX_WRONG,
-    reader: Reader | None = None,
-    descriptions: Mapping[str, Window] | None = None,
+    reader: WindowReader | None = None,
+    descriptions: Mapping[str, MentionWindow] | None = None,
     nil: bool = False,
     log: Callable[[str], object] = lambda _: None,
 ) -> list[Outcome]:
@@ -93,7 +93,7 @@ def cross_validate(
     for fold in sorted(set(of_fold)):
         train = [record for record, f in zip(records, of_fold, strict=True) if f != fold]
         test = [record for record, f in zip(records, of_fold, strict=True) if f == fold]
-        training = Training(
+        training = LinkerTraining(
             train,
             register,
             vocabulary,
@@ -109,7 +109,7 @@ def cross_validate(
 
 
 def judge(
-    records: Sequence[Record],
+    records: Sequence[LinkRecord],
     linker: Linker,
     *,
     prior: Linear | None = None,
@@ -132,7 +132,9 @@ def judge(
     return outcomes
 
 
-def _outcome(record: Record, case: Case, ranked: Ranked, *, linker: Linker) -> Outcome:
+def _outcome(
+    record: LinkRecord, case: Case, ranked: RankedCandidates, *, linker: Linker
+) -> Outcome:
     without = record.id if record.id in linker.knowledge.counts else None
     key = ("form", case.form)
     senses = dict(linker.knowledge.counts.among(key, without=without))
@@ -155,7 +157,7 @@ def _outcome(record: Record, case: Case, ranked: Ranked, *, linker: Linker) -> O
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ratio:
+class BootstrapRatio:
     """A part of a whole, with a confidence interval of their ratio."""
 
     part: int
@@ -172,26 +174,30 @@ class Ratio:
 class F1:
     """The precision, recall and F1 of links, with confidence intervals."""
 
-    precision: Ratio
-    recall: Ratio
+    precision: BootstrapRatio
+    recall: BootstrapRatio
     value: float
     interval: Interval | None
 
 
-class Ratios:
+class OutcomeRatios:
     """Ratios of outcomes, all computed on the same replicates of documents."""
 
     def __init__(self, outcomes: Sequence[Outcome], *, replicates: int = 1000) -> None:
         self.outcomes = outcomes
-        self._units = Units.choose([outcome.document for outcome in outcomes])
+        self._units = DrawnUnits.choose([outcome.document for outcome in outcomes])
         self._settings = {"replicates": replicates}
 
-    def ratio(self, part: Callable[[Outcome], bool], whole: Callable[[Outcome], bool]) -> Ratio:
+    def ratio(
+        self, part: Callable[[Outcome], bool], whole: Callable[[Outcome], bool]
+    ) -> BootstrapRatio:
         """Compute the ratio of the outcomes of ``whole`` that are also of ``part``."""
         columns = self._columns(lambda one: whole(one) and part(one), whole)
         drawn = resample(columns, self._units, **self._settings)
         sums = columns.sum(axis=0)
-        return Ratio(part=int(sums[0]), whole=int(sums[1]), interval=percentiles(ratios(*drawn.T)))
+        return BootstrapRatio(
+            part=int(sums[0]), whole=int(sums[1]), interval=percentiles(ratios(*drawn.T))
+        )
 
     def f1(
         self,

@@ -41,7 +41,7 @@ class Hit(NamedTuple):
     """A known form that a looked-up name may be."""
 
     form: int
-    """The index in ``Forms``; -1 if only the vocabulary has the form."""
+    """The index in ``LinkForms``; -1 if only the vocabulary has the form."""
     kind: int
     """The index in ``KINDS``."""
     similarity: float
@@ -58,7 +58,7 @@ class _Match(NamedTuple):
     similarity: float
 
 
-class Forms:
+class LinkForms:
     """The known forms of entities, by index."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:

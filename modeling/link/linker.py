@@ -28,7 +28,7 @@ from modeling.link.candidates import (
     READ,
     Candidates,
     Features,
-    Knowledge,
+    KnownEntities,
     KnownEntity,
 )
 from modeling.link.choice import (
@@ -43,8 +43,8 @@ from modeling.link.choice import (
     softmax,
 )
 from modeling.link.coherence import add_document_features
-from modeling.link.contexts import DESCRIPTIONS, VECTORS, Contexts, Reader
-from modeling.link.records import Case, Record, Window, record_from_json
+from modeling.link.contexts import DESCRIPTIONS, VECTORS, ContextVectors, WindowReader
+from modeling.link.records import Case, LinkRecord, MentionWindow, record_from_json
 
 Reals = NDArray[np.float64]
 N_PARTS: Final = 5
@@ -69,7 +69,7 @@ _OF_ENCODER: Final = (VECTORS, DESCRIPTIONS)
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedCandidates:
     """The candidates of a mention, the likeliest first."""
 
     entities: tuple[str, ...]
@@ -89,7 +89,7 @@ _T = TypeVar("_T")
 class _Found(NamedTuple):
     """The mentions of a document that may be linked, and their candidates."""
 
-    record: Record
+    record: LinkRecord
     cases: list[Case]
     candidates: list[Candidates]
 
@@ -106,9 +106,9 @@ class _Found(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Linker:
-    """A linker of the mentions of documents; made by ``Training.train`` or ``load``."""
+    """A linker of the mentions of documents; made by ``LinkerTraining.train`` or ``load``."""
 
-    knowledge: Knowledge = field(repr=False)  # of all training documents: megabytes
+    knowledge: KnownEntities = field(repr=False)  # of all training documents: megabytes
     labels: frozenset[str | None]
     """The classes whose mentions are linked: those of which enough have an id in training."""
     first: Linear = field(repr=False)
@@ -120,27 +120,27 @@ class Linker:
     threshold: float
     """The least probability of a link that is written."""
     settings: Mapping[str, object] = field(default_factory=dict)
-    contexts: Contexts | None = field(default=None, repr=False)
+    contexts: ContextVectors | None = field(default=None, repr=False)
     """The vectors of the training data; None without an encoder."""
     plain: Linear | None = field(default=None, repr=False)
     """The model of the choice without the encoder and the other names of the document; None if
     there is no encoder."""
 
-    def is_sure(self, ranked: Ranked) -> bool:
+    def is_sure(self, ranked: RankedCandidates) -> bool:
         """Tell whether the first candidate becomes a link; if not, the answer is NIL (abstaining).
 
         It does if the probability that it is right reaches the threshold.
         """
         return bool(ranked.entities) and ranked.probability >= self.threshold
 
-    def rank(self, record: Record) -> list[Ranked | None]:
+    def rank(self, record: LinkRecord) -> list[RankedCandidates | None]:
         """Rank the candidates of each mention of a document; None for classes without links."""
         [ranked] = self.rank_all([record])
         return ranked
 
     def rank_all(
-        self, records: Sequence[Record], *, prior: Linear | None = None
-    ) -> list[list[Ranked | None]]:
+        self, records: Sequence[LinkRecord], *, prior: Linear | None = None
+    ) -> list[list[RankedCandidates | None]]:
         """Rank the candidates in several documents, whose mentions an encoder reads together.
 
         The result of each document is that of ``rank``, with what the model ``prior`` chooses.
@@ -155,9 +155,9 @@ class Linker:
             for record in records
         ]
 
-    def _rank(self, found: Candidates, prior: Linear | None) -> Ranked:
+    def _rank(self, found: Candidates, prior: Linear | None) -> RankedCandidates:
         if not found.entities:
-            return Ranked((), (), 0.0, ())
+            return RankedCandidates((), (), 0.0, ())
         choice = softmax(self.final.score(found.features))
         order = np.argsort(-choice, kind="stable")
         row = _facts_of_choice(found.features, choice)
@@ -167,7 +167,7 @@ class Linker:
         if prior is not None:
             scores = softmax(prior.score(found.features[:, :N_PLAIN]))
             by_prior = found.entities[int(scores.argmax())]
-        return Ranked(
+        return RankedCandidates(
             entities, tuple(choice[order].tolist()), probability, found.entities, by_prior
         )
 
@@ -229,7 +229,7 @@ class Linker:
             )
         records = _read_lines(folder / "records.jsonl", record_from_json)
         register = _read_lines(folder / "register.jsonl", _known)
-        knowledge = Knowledge(
+        knowledge = KnownEntities(
             records,
             {one.entity: one for one in register},
             EntityLookup(vocabulary) if vocabulary else None,
@@ -256,17 +256,17 @@ def _labels(value: object) -> frozenset[str | None]:
 
 
 def _load_contexts(
-    folder: Path, records: Sequence[Record], encoder: Path | None
-) -> Contexts | None:
+    folder: Path, records: Sequence[LinkRecord], encoder: Path | None
+) -> ContextVectors | None:
     if encoder is None:
         return None
     described = _read_lines(folder / DESCRIPTIONS, str)
-    reader = Reader(encoder, keeps=False)
+    reader = WindowReader(encoder, keeps=False)
     try:
         vectors = np.load(folder / VECTORS, mmap_mode="r")
     except (EOFError, ValueError) as error:
         raise _damaged(folder / VECTORS, error) from error
-    return Contexts(records, described, reader=reader, vectors=vectors)
+    return ContextVectors(records, described, reader=reader, vectors=vectors)
 
 
 def files_of(folder: Path) -> dict[str, Path]:
@@ -303,7 +303,7 @@ class LinkedCount(NamedTuple):
         return self.linked > 0 and self.linked >= LEAST_LINKED * self.names
 
 
-def count_linked(records: Iterable[Record]) -> dict[str | None, LinkedCount]:
+def count_linked(records: Iterable[LinkRecord]) -> dict[str | None, LinkedCount]:
     """Count the mentions of each class, and those that have an id."""
     cases = [case for record in records for case in record.cases]
     linked = Counter(case.label for case in cases if case.entity)
@@ -311,25 +311,25 @@ def count_linked(records: Iterable[Record]) -> dict[str | None, LinkedCount]:
     return {label: LinkedCount(linked[label], n) for label, n in names.items()}
 
 
-def linked_labels(records: Iterable[Record]) -> frozenset[str | None]:
+def linked_labels(records: Iterable[LinkRecord]) -> frozenset[str | None]:
     """Find the classes that are linked: at least ``LEAST_LINKED`` of their mentions have an id."""
     counts = count_linked(records)
     return frozenset(label for label, count in counts.items() if count.suffices)
 
 
 @dataclass
-class Training:
+class LinkerTraining:
     """The data and settings that a linker is trained from."""
 
-    records: Sequence[Record]
+    records: Sequence[LinkRecord]
     register: Mapping[str, KnownEntity]
     vocabulary: EntityLookup | None = None
     max_wrong: float = MAX_WRONG
     nil: bool = False
     """Whether a mention without an entity means an unknown one (NIL); if not, it is not used."""
-    reader: Reader | None = None
+    reader: WindowReader | None = None
     """The encoder, if any; the records must then keep their documents."""
-    descriptions: Mapping[str, Window] = field(default_factory=dict)
+    descriptions: Mapping[str, MentionWindow] = field(default_factory=dict)
     """The descriptions of entities, for the encoder; those of unknown entities are not used."""
 
     def __post_init__(self) -> None:
@@ -349,18 +349,18 @@ class Training:
         return linked_labels(self.records)
 
     @cached_property
-    def knowledge(self) -> Knowledge:
+    def knowledge(self) -> KnownEntities:
         """The known entities, from the training data, the register and the vocabulary."""
-        return Knowledge(self.records, self.register, self.vocabulary)
+        return KnownEntities(self.records, self.register, self.vocabulary)
 
     @cached_property
-    def contexts(self) -> Contexts | None:
+    def contexts(self) -> ContextVectors | None:
         """The vectors that the encoder makes of the training data; None without an encoder."""
         if self.reader is None:
             return None
         known = {e for e in self.descriptions if self.knowledge.holds(e, without=None)}
         used = {e: text for e, text in self.descriptions.items() if e in known}
-        return Contexts.of(self.records, used, self.reader)
+        return ContextVectors.of(self.records, used, self.reader)
 
     @cached_property
     def _found(self) -> list[_Found]:
@@ -474,7 +474,7 @@ def grouped(items: Iterable[_T], n_names: Callable[[_T], int]) -> Iterator[list[
         yield some
 
 
-def _find(knowledge: Knowledge, record: Record, labels: frozenset[str | None]) -> _Found:
+def _find(knowledge: KnownEntities, record: LinkRecord, labels: frozenset[str | None]) -> _Found:
     cases = [case for case in record.cases if case.label in labels]
     return _Found(record, cases, knowledge.candidates(record, cases))
 
@@ -493,7 +493,7 @@ def _facts_of_choice(features: Features, choice: Reals) -> Reals:
 
 
 def _with_contexts(
-    found: Sequence[_Found], contexts: Contexts, knowledge: Knowledge, *, plain: Linear
+    found: Sequence[_Found], contexts: ContextVectors, knowledge: KnownEntities, *, plain: Linear
 ) -> None:
     """Fill in the columns of the encoder, for mentions that are not sure without it."""
     sure = [[_sure(candidate, plain) for candidate in one.candidates] for one in found]
@@ -520,7 +520,9 @@ def _sure(of: Candidates, plain: Linear) -> int | None:
     return best if chances[best] >= SURE else None
 
 
-def _with_document_features(found: Iterable[_Found], first: Linear, knowledge: Knowledge) -> None:
+def _with_document_features(
+    found: Iterable[_Found], first: Linear, knowledge: KnownEntities
+) -> None:
     for one in found:
         chosen = [
             softmax(first.score(candidate.features[:, :N_PLAIN])) for candidate in one.candidates

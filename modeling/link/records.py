@@ -41,7 +41,7 @@ class Case(NamedTuple):
     front, and the word directly after with a ``>`` in front."""
 
 
-class Window(NamedTuple):
+class MentionWindow(NamedTuple):
     """A mention's text, and the text before and after it; white space is collapsed."""
 
     before: str
@@ -50,7 +50,7 @@ class Window(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class LinkRecord:
     """A document as the linker sees it."""
 
     id: str
@@ -62,7 +62,7 @@ class Record:
     document: Document | None = field(default=None, compare=False, repr=False)
     """The document itself, for an encoder; None if there is no encoder. It is not saved."""
 
-    def windows(self) -> list[Window]:
+    def windows(self) -> list[MentionWindow]:
         """Return the window of each mention; empty if the document was not kept."""
         return [_window(self.document, m) for m in self.document.mentions] if self.document else []
 
@@ -71,15 +71,15 @@ class Record:
         return {"id": self.id, "day": self.day, "facts": self.facts, "cases": self.cases}
 
 
-def record_from_json(value: dict[str, Any]) -> Record:  # Any: JSON that is ours
-    """Make a record of what ``Record.as_json`` returned."""
+def record_from_json(value: dict[str, Any]) -> LinkRecord:  # Any: JSON that is ours
+    """Make a record of what ``LinkRecord.as_json`` returned."""
     cases = (
         _shared(Case(form, label, entity, rest)) for form, label, entity, rest in value["cases"]
     )
-    return Record(value["id"], value["day"], tuple(value["facts"]), tuple(cases))
+    return LinkRecord(value["id"], value["day"], tuple(value["facts"]), tuple(cases))
 
 
-def record_of(document: Document, *, with_text: bool = False) -> Record:
+def record_of(document: Document, *, with_text: bool = False) -> LinkRecord:
     """Make a record of a document, with a case for each of its mentions.
 
     ``with_text`` keeps the document, for a linker that has an encoder.
@@ -91,17 +91,17 @@ def record_of(document: Document, *, with_text: bool = False) -> Record:
     days = (day_of(document.metadata.get(name, "")) for name in _DATES)
     day = next((d for d in days if d is not None), None)
     kept = document if with_text else None
-    return Record(document.id, day, tuple(facts), cases, kept)
+    return LinkRecord(document.id, day, tuple(facts), cases, kept)
 
 
-def _window(document: Document, mention: Mention) -> Window:
+def _window(document: Document, mention: Mention) -> MentionWindow:
     start, end = mention.start, mention.end
     places = (
         (max(0, start - _REACH_OF_WINDOW), start),
         (start, end),
         (end, end + _REACH_OF_WINDOW),
     )
-    return Window(*(_BLANKS.sub(" ", document.text[a:b]) for a, b in places))
+    return MentionWindow(*(_BLANKS.sub(" ", document.text[a:b]) for a, b in places))
 
 
 def _case(document: Document, mention: Mention) -> Case:

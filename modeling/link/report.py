@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from corpora.reports import counted
-from corpora.reports.pages import Block, Heading, Table, Text, to_markdown
+from corpora.reports.pages import Block, Heading, Prose, Table, to_markdown
 from corpora.system.cells import guarded
 from corpora.system.writing import write_json, write_text
 from modeling.bootstrap import Interval
-from modeling.link.evaluation import F1, RANKS, Outcome, Ratio, Ratios, groups
+from modeling.link.evaluation import F1, RANKS, BootstrapRatio, Outcome, OutcomeRatios, groups
 
 _COLUMNS: Final = ("document", "form", "label", "gold", "chosen", "probability", "is_written",
                    "baseline", "prior", "rank", "n_senses", "is_known")  # fmt: skip
@@ -27,16 +27,16 @@ _ANSWERS: Final[Mapping[str, _Answer]] = {
 
 def measure(
     outcomes: Sequence[Outcome], *, replicates: int = 1000, nil: bool = False
-) -> dict[str, Any]:  # Any: a ``Ratio`` or an ``F1``, by its name
-    """Compute all numbers of the report, each a ``Ratio`` or an ``F1``, by name.
+) -> dict[str, Any]:  # Any: a ``BootstrapRatio`` or an ``F1``, by its name
+    """Compute all numbers of the report, each a ``BootstrapRatio`` or an ``F1``, by name.
 
     With ``nil``, mentions without an entity are links to NIL, as in HIPE-2022. Because spans are
     given, its precision, recall and F1 are all the ratio of mentions with the right answer. Without
     ``nil``, the entity of such a mention is not known, and a link of it is neither right nor wrong.
     """
     has_answer = _is_any if nil else _has_id
-    ratios = Ratios(outcomes, replicates=replicates)
-    found: dict[str, Ratio | F1] = {
+    ratios = OutcomeRatios(outcomes, replicates=replicates)
+    found: dict[str, BootstrapRatio | F1] = {
         "coverage": ratios.ratio(lambda o: o.is_known, _has_id),
         "form in training": ratios.ratio(lambda o: o.n_senses > 0, _has_id),
     }
@@ -118,7 +118,7 @@ def _describe(
     n_linked = sum(outcome.gold is not None for outcome in outcomes)
     documents = len({outcome.document for outcome in outcomes})
     yield Heading(title, level=1)
-    yield Text(
+    yield Prose(
         f"{counted(len(outcomes), 'name')} of {counted(documents, 'document')}, {n_linked:,} "
         "with an id. Intervals: 95 %, by the bootstrap over documents. A known entity is one of "
         "the register, of the vocabulary, or of a training document."
@@ -129,20 +129,20 @@ def _describe(
         both = (found[f"accuracy, {way}"], found[f"accuracy of known entities, {way}"])
         rows.append([way, *(cell for ratio in both for cell in (_value(ratio), _between(ratio)))])
     yield Table(rows)
-    yield Text(
+    yield Prose(
         "Baseline: the most frequent entity of the form in training. Accuracy counts the first "
         "candidate, whether it is sure enough to be written or not."
     )
     yield Heading("Candidates, links and what is left open")
     rows = [["", "ratio", "95 %", "part", "of"]]
-    names = [name for name, value in found.items() if isinstance(value, Ratio)]
+    names = [name for name, value in found.items() if isinstance(value, BootstrapRatio)]
     rows += [_row(name, found[name]) for name in names if not name.startswith("accuracy")]
     for name in ("links, strict", "NIL"):
         one: F1 = found[name]
         rows += [_row(f"{name}: precision", one.precision), _row(f"{name}: recall", one.recall)]
         rows.append([f"{name}: F1", f"{one.value:.3f}", _between(one), "", ""])
     yield Table(rows)
-    yield Text(
+    yield Prose(
         "NIL: names that are left without a link; right where their id is not known, or, with "
         "--nil, where they have none. Without --nil, names without an id count nowhere else."
     )
@@ -157,7 +157,7 @@ def _describe(
     yield Table(rows)
 
 
-def _row(name: str, ratio: Ratio) -> list[str]:
+def _row(name: str, ratio: BootstrapRatio) -> list[str]:
     return [name, _value(ratio), _between(ratio), f"{ratio.part:,}", f"{ratio.whole:,}"]
 
 
@@ -165,16 +165,16 @@ def _quotient(part: int, whole: int) -> str:
     return f"{part / whole:.3f}" if whole else ""
 
 
-def _value(ratio: Ratio) -> str:
+def _value(ratio: BootstrapRatio) -> str:
     return _quotient(ratio.part, ratio.whole)
 
 
-def _between(one: Ratio | F1) -> str:
+def _between(one: BootstrapRatio | F1) -> str:
     interval: Interval | None = one.interval
     return f"{interval.low:.3f} to {interval.high:.3f}" if interval else ""
 
 
-def _plain(value: Ratio | F1) -> dict[str, object]:
+def _plain(value: BootstrapRatio | F1) -> dict[str, object]:
     return {**asdict(value), "value": value.value}
 
 

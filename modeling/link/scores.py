@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from corpora.document import Document, SpanIndex
 from corpora.errors import CorpusError
 from corpora.reports import markdown_table
-from modeling.bootstrap import Units, percentiles, ratios, resample
+from modeling.bootstrap import DrawnUnits, percentiles, ratios, resample
 
 NIL: Final = "NIL"
 CORRECT, PREDICTED, GOLD = range(3)
 WAYS: Final = ("strict", "fuzzy")
 
 
-class Link(NamedTuple):
+class LinkedSpan(NamedTuple):
     """A half-open span of characters (or tokens), and the entity that it means."""
 
     start: int
@@ -40,9 +40,11 @@ class Compared:
     counts: Mapping[str, NDArray[np.int64]]  # (N, 3), for each of ``WAYS``
 
 
-def links_of(document: Document, *, nil: bool) -> list[Link]:
+def links_of(document: Document, *, nil: bool) -> list[LinkedSpan]:
     """Return the links of a document; with ``nil``, mentions without an entity are links to NIL."""
-    return [Link(m.start, m.end, m.entity or NIL) for m in document.mentions if m.entity or nil]
+    return [
+        LinkedSpan(m.start, m.end, m.entity or NIL) for m in document.mentions if m.entity or nil
+    ]
 
 
 def compare(gold: Sequence[Document], predicted: Sequence[Document], *, nil: bool) -> Compared:
@@ -80,12 +82,12 @@ def compare(gold: Sequence[Document], predicted: Sequence[Document], *, nil: boo
     return Compared(ids, {w: np.array(r, np.int64).reshape(-1, 3) for w, r in rows.items()})
 
 
-def count_right(gold: Iterable[Link], predicted: Iterable[Link], *, fuzzy: bool) -> int:
+def count_right(gold: Iterable[LinkedSpan], predicted: Iterable[LinkedSpan], *, fuzzy: bool) -> int:
     """Count the predicted links that are right; each is matched with one gold link at most.
 
     The links of both sides are in reading order.
     """
-    index, used, right = SpanIndex[Link](), set[Link](), 0
+    index, used, right = SpanIndex[LinkedSpan](), set[LinkedSpan](), 0
     for link in map(_folded, gold):
         index.add(link.start, link.end, link)
     for link in map(_folded, predicted):
@@ -97,11 +99,11 @@ def count_right(gold: Iterable[Link], predicted: Iterable[Link], *, fuzzy: bool)
     return right
 
 
-def _folded(link: Link) -> Link:
+def _folded(link: LinkedSpan) -> LinkedSpan:
     return link._replace(entity=link.entity.upper())
 
 
-class Measured(TypedDict):
+class MeasuredF1(TypedDict):
     """The F1 with its interval, precision, recall, and counts."""
 
     f1: float
@@ -113,10 +115,10 @@ class Measured(TypedDict):
     gold: int
 
 
-def measure(compared: Compared, *, replicates: int = 1000) -> dict[str, Measured]:
+def measure(compared: Compared, *, replicates: int = 1000) -> dict[str, MeasuredF1]:
     """Compute precision, recall, F1 and its interval over documents, for each way of comparing."""
-    units = Units.choose(compared.ids)
-    found: dict[str, Measured] = {}
+    units = DrawnUnits.choose(compared.ids)
+    found: dict[str, MeasuredF1] = {}
     for way, counts in compared.counts.items():
         correct, predicted, gold = (int(n) for n in counts.sum(axis=0))
         drawn = resample(counts, units, replicates=replicates)
@@ -134,7 +136,7 @@ def measure(compared: Compared, *, replicates: int = 1000) -> dict[str, Measured
     return found
 
 
-def describe(scores: Mapping[str, Measured]) -> Iterator[str]:
+def describe(scores: Mapping[str, MeasuredF1]) -> Iterator[str]:
     """Yield the lines of a table of scores."""
     rows = []
     for way, one in scores.items():

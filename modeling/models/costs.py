@@ -17,7 +17,7 @@ from torch import nn
 
 from modeling.config import EncoderConfig, PretrainConfig
 from modeling.data.batch import Batch, Targets
-from modeling.models.pretraining import PretrainingModel
+from modeling.models.pretraining_model import PretrainingModel
 
 TRAINING: Final = 3
 """The operations of forward and backward together, as a multiple of forward."""

@@ -21,7 +21,7 @@ from corpora.errors import CorpusError
 from corpora.system.parsing import read_json
 from modeling.data.batch import SentenceBatch
 from modeling.models.spans import SpanHead
-from modeling.models.tagging import TaggingModel, build_head
+from modeling.models.tagging_model import TaggingModel, build_head
 from modeling.models.weights import WeightsError, load_strictly, load_weights, write_tensors
 from modeling.tagging_config import ONNX_FILE, TAGGER_FILE, TaggerConfig
 

@@ -32,15 +32,15 @@ from torch.nn import functional
 from corpora.entities.vocabulary import MASK
 from modeling.data.batch import (
     Batch,
+    BatchMentions,
+    LayerRows,
     Layout,
-    Mentions,
-    Rows,
     SentenceBatch,
     SpanBatch,
     ranges,
     starts_of,
 )
-from modeling.layers.attention import EntityAwareAttention, Memory, SelfAttention
+from modeling.layers.attention import AttentionMemory, EntityAwareAttention, SelfAttention
 from modeling.layers.attention_blocks import exact_type
 from modeling.layers.transformer import Dropout, EncoderLayer
 from modeling.models.text_encoder import TextEncoder
@@ -71,7 +71,7 @@ class Remembered(NamedTuple):
 
     subwords: Tensor
     """(T, D) the states of subwords after the last layer."""
-    memories: tuple[Memory, ...]
+    memories: tuple[AttentionMemory, ...]
     """The keys and values of each layer."""
 
 
@@ -94,15 +94,15 @@ class _Places(NamedTuple):
         """Select spans by index, in this order."""
         return _Places(*(column[order] for column in self))
 
-    def mentions(self) -> Mentions:
+    def mentions(self) -> BatchMentions:
         """Convert spans to mentions of [MASK], for the entity embedding of the encoder."""
         sizes = self.lasts - self.firsts + 1
-        return Mentions.of(np.full(len(sizes), MASK), self.firsts, sizes)
+        return BatchMentions.of(np.full(len(sizes), MASK), self.firsts, sizes)
 
 
 def remember(encoder: TextEncoder, inputs: Batch) -> Remembered:
     """Encode subwords, which attend to no span; ``ValueError`` if the attention reads no spans."""
-    memories: list[Memory] = []
+    memories: list[AttentionMemory] = []
 
     def look(x: Tensor, attention: _Attention) -> Tensor:
         mixed, memory = attention.remember(x, inputs.rows.subwords)
@@ -220,7 +220,7 @@ def _chunked(inputs: Batch, windows: Indices, chunks: Indices) -> tuple[Batch, I
     batch = Batch(
         ids=tuple(inputs.ids[window] for window in windows.tolist()),
         subwords=inputs.subwords.index_select(0, rows),
-        rows=Rows.with_mentions(Layout.of(lengths), chunks).to(device),
+        rows=LayerRows.with_mentions(Layout.of(lengths), chunks).to(device),
         segments=None if inputs.segments is None else inputs.segments.index_select(0, rows),
     )
     return batch, starts_of(lengths)
@@ -282,7 +282,7 @@ class SecondScores(nn.Module):
         return _exact(self.classifier(self.dropout(torch.cat(parts, dim=1))))
 
 
-class Scorer(nn.Module):
+class SpanScorer(nn.Module):
     """A scorer of spans, by words first, then by reading some spans; either step may be missing."""
 
     def __init__(
@@ -388,7 +388,7 @@ class SpanHead(nn.Module):
             first = FirstScores(
                 width=width, n_features=n_features, n_classes=n_classes, dropout=dropout
             )
-        self.scorer = Scorer(
+        self.scorer = SpanScorer(
             first, second, reading=reading, max_candidates=max_candidates, skip_below=skip_below
         )
         self.class_weights: Tensor | None

@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 from corpora.entities.vocabulary import PAD
 from modeling.config import ConfigError, EncoderConfig
-from modeling.data.batch import Batch, Mentions, Rows
+from modeling.data.batch import Batch, BatchMentions, LayerRows
 from modeling.layers.attention import (
     CharEntityAttention,
     EntityAwareAttention,
@@ -24,7 +24,7 @@ from modeling.layers.attention import (
     WholeWordAttention,
 )
 from modeling.layers.embeddings import EntityEmbeddings, SubwordEmbeddings
-from modeling.layers.transformer import Encoder, EncoderLayer, FeedForward
+from modeling.layers.transformer import EncoderLayer, FeedForward, LayerStack
 from modeling.models.neighbours import attend_to_neighbours
 
 _DEVIATION: Final = 0.02  # as BERT
@@ -111,7 +111,7 @@ class TextEncoder(nn.Module):
         *,
         embeddings: SubwordEmbeddings,
         entity_embeddings: EntityEmbeddings | EntityTable | None,
-        encoder: Encoder,
+        encoder: LayerStack,
     ) -> None:
         super().__init__()
         self.embeddings = embeddings
@@ -128,7 +128,7 @@ class TextEncoder(nn.Module):
         x = self.encoder(torch.cat([subwords, mentions]), rows)
         return Encoded(*x.split([len(subwords), len(mentions)]))
 
-    def _rows(self, batch: Batch) -> Rows:
+    def _rows(self, batch: Batch) -> LayerRows:
         """Return the rows of a batch, with the vectors of entities that subwords know.
 
         Raises ``ValueError`` if subwords have entities, but those of this encoder know none.
@@ -142,7 +142,7 @@ class TextEncoder(nn.Module):
             )
         return replace(batch.rows, known=self.entity_embeddings(batch.subword_entities))
 
-    def embed_mentions(self, mentions: Mentions, *, longest: int) -> Tensor:
+    def embed_mentions(self, mentions: BatchMentions, *, longest: int) -> Tensor:
         """Embed mentions, (E, D), for the first layer; sequences have at most ``longest`` subwords.
 
         Raises ``ValueError`` if the encoder reads no mentions, or has no positions for them.
@@ -184,7 +184,7 @@ def build_encoder(config: EncoderConfig) -> TextEncoder:
             entity_width=config.entity_width if _adds_entities(config) else 0,
         ),
         entity_embeddings=_build_entity_embeddings(config) if config.n_entities else None,
-        encoder=Encoder(layers, norm=last_norm),
+        encoder=LayerStack(layers, norm=last_norm),
     )
     initialize(encoder, config.init)
     if config.init == "neighbours":

@@ -17,7 +17,7 @@ from corpora.errors import CorpusError, UsageError
 from corpora.ner.conll import format_conll
 from corpora.ner.detection import Overrides
 from corpora.ner.exchange import FORMS, write_new
-from corpora.ner.files import MAX_BYTES, Part, describe, read_file
+from corpora.ner.files import MAX_BYTES, FilePart, describe, read_file
 from corpora.ner.sentence_rows import RowMaker
 from corpora.reports import counted
 from corpora.runs.named_files import write_named
@@ -243,7 +243,7 @@ def _read_sentences(path: Path) -> Iterator[Sentence]:
             raise
         raise UsageError(f"{_without_remedy(error)} {_WORDS_ALONE}") from error
     maker = RowMaker(split="test")
-    for found, origin in read_file(path, layout, name=path.name, part=Part()):
+    for found, origin in read_file(path, layout, name=path.name, part=FilePart()):
         if isinstance(found, Rejected):
             raise CorpusError(found.message)
         made = maker.make(found, layout, origin)

@@ -15,7 +15,7 @@ from corpora.tei.edition import SUFFIXES, Edition
 from corpora.tei.pointers import entity_of
 from corpora.tei.provenance import Model
 from corpora.tei.reader import TeiText, read_tei
-from corpora.tei.writer import Standing, WriteOptions, Written
+from corpora.tei.writer import Standing, WriteOptions, WrittenFile
 from corpora.tei.xml import XmlError, parse_xml
 from modeling.training.run_folder import versions
 
@@ -47,12 +47,12 @@ class OpenDictionary:
 
     def add_to(
         self,
-        written: Written,
+        written: WrittenFile,
         joined: Mapping[str, Joined],
         *,
         options: WriteOptions,
         standing: Standing,
-    ) -> Written:
+    ) -> WrittenFile:
         """Write the dictionary's names into a file, after others were written."""
         names = {
             id: [(each, self.dictionary.mention(each)) for each in of.known if each.is_name]

@@ -11,7 +11,7 @@ from corpora.registers.references import Habits, Usage, parse_style
 from corpora.system.files import sha256_of
 from corpora.tei.edition import Edition
 from corpora.tei.provenance import Model
-from corpora.tei.writer import Standing, WriteOptions, Written
+from corpora.tei.writer import Standing, WriteOptions, WrittenFile
 from modeling.link.datasets import PROBABILITY, link_document
 from modeling.link.linker import Linker, files_of
 from modeling.training.run_folder import versions
@@ -46,7 +46,9 @@ class OpenLinker:
             if m.entity is not None and m not in there and PROBABILITY in m.attributes
         ]
 
-    def add_to(self, written: Written, *, options: WriteOptions, standing: Standing) -> Written:
+    def add_to(
+        self, written: WrittenFile, *, options: WriteOptions, standing: Standing
+    ) -> WrittenFile:
         """Add references to mentions that have none, to a file after others were written into it.
 
         Mentions that our models added are left alone.

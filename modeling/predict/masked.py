@@ -17,11 +17,19 @@ from torch import Tensor
 from corpora.entities.vocabulary import MASK, SPECIAL
 from corpora.errors import CorpusError, UsageError
 from corpora.tokenization.tokenizers import Tokenizer
-from modeling.data.batch import Batch, Layout, Mentions, Rows, SubwordEntities, Words, starts_of
+from modeling.data.batch import (
+    Batch,
+    BatchMentions,
+    BatchWords,
+    LayerRows,
+    Layout,
+    SubwordEntities,
+    starts_of,
+)
 from modeling.data.entity_forms import EntityForms
 from modeling.data.sentence_batches import whole_text
 from modeling.huggingface.importing import read_pretrained
-from modeling.models.pretraining import PretrainingModel
+from modeling.models.pretraining_model import PretrainingModel
 from modeling.taggers.entities import known_entities
 from modeling.taggers.folders import find_model, open_tokenizer
 from modeling.taggers.tagger import document_of
@@ -196,11 +204,11 @@ class Guesser:
         special = self.tokenizer.special
         framed = np.concatenate([[special.cls], ids, [special.sep]])
         layout = Layout.of([len(framed)])
-        words = Words.of(np.flatnonzero(~self.tokenizer.continuations[framed]), layout)
-        rows, mentions = Rows(layout, together=layout, words=words), None
+        words = BatchWords.of(np.flatnonzero(~self.tokenizer.continuations[framed]), layout)
+        rows, mentions = LayerRows(layout, together=layout, words=words), None
         if inside:
-            rows = Rows.with_mentions(layout, np.zeros(len(inside), np.int64), words)
-            mentions = Mentions(
+            rows = LayerRows.with_mentions(layout, np.zeros(len(inside), np.int64), words)
+            mentions = BatchMentions(
                 entities=torch.full((len(inside),), MASK),
                 positions=torch.from_numpy(np.concatenate(inside)),
                 offsets=torch.from_numpy(starts_of(np.array([len(own) for own in inside]))),

@@ -36,7 +36,7 @@ from corpora.tei.review import (
 )
 from corpora.tei.style import NO_XML, REMARK, template
 from corpora.tei.undo import take_out
-from corpora.tei.writer import Correction, Standing, TeiFile, WriteOptions, Written
+from corpora.tei.writer import Correction, Standing, TeiFile, WriteOptions, WrittenFile
 from modeling.predict.tei_work import TeiWork, write_new
 from modeling.taggers.folders import read_manifest, weights_of
 from modeling.training.run_folder import versions
@@ -85,7 +85,7 @@ def enrich(options: "Options", tagger: "Tagger | None") -> Summary:
         with work.rejecting(name := file.source.name):
             given, standing = work.write_options(name, threshold=threshold), work.standing(file)
             ready = with_decided(file, standing, given, refer=work.refer)
-            made, mentions = Written(ready.file), mentions_of(predicted)
+            made, mentions = WrittenFile(ready.file), mentions_of(predicted)
             joined: Mapping[str, Joined] = {}
             if dictionary is not None:
                 if given.existing == "replace-predicted":
@@ -112,7 +112,7 @@ def enrich(options: "Options", tagger: "Tagger | None") -> Summary:
 
 def with_decided(
     file: TeiFile, standing: Standing, options: WriteOptions, *, refer: Refer
-) -> Written:
+) -> WrittenFile:
     """Write earlier decisions of people that the file lacks.
 
     They are written as a list of candidates is: each in the name of the person who decided.
@@ -134,7 +134,7 @@ def with_decided(
                     corrections[reviewer][document.id].append(Correction(old, new))
             elif one.is_name and name.label and (span.start, span.end) not in there:
                 wanted[reviewer][document.id].append(mention)
-    made = Written(file)
+    made = WrittenFile(file)
     for reviewer in sorted({*wanted, *corrections}):
         by = replace(options, reviewer=reviewer)
         names, corrected = wanted[reviewer], corrections[reviewer]
@@ -333,7 +333,7 @@ def undo_all(options: "Options") -> Summary:
 
 def text_with_names(
     document: Document, tagger: "Tagger", edition: Edition, *, threshold: float
-) -> Written:
+) -> WrittenFile:
     """Make a TEI file of a text; names that the tagger finds become elements of an edition.
 
     Raises ``UsageError`` for a label that the edition cannot write, ``CorpusError`` for a character

@@ -37,7 +37,7 @@ from corpora.tei.prefixes import union
 from corpora.tei.reader import TeiText
 from corpora.tei.schema import expect, fetched_schema, new_errors_together
 from corpora.tei.undo import CHANGED, Kept
-from corpora.tei.writer import Skipped, Standing, TeiFile, WriteOptions, Written
+from corpora.tei.writer import Skipped, Standing, TeiFile, WriteOptions, WrittenFile
 from modeling.predict.dictionary import (
     OpenDictionary,
     names_in_headers,
@@ -294,7 +294,7 @@ class TeiWork:
         except BaseException as error:  # noqa: BLE001 - ``reject`` raises those of the run
             self.rejected.append(reject(error, source=name))
 
-    def save(self, name: str, written: Written) -> None:
+    def save(self, name: str, written: WrittenFile) -> None:
         """Write a file with names, and note what was skipped in it."""
         self.write(name, written.data, written.counters, kept=written.kept)
         self.skipped += [(name, skipped) for skipped in written.skipped]

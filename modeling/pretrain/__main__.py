@@ -84,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _pretrain(options: Options) -> Summary | None:
-    from modeling.recipes.pretraining import RECIPES  # noqa: PLC0415 - for --help
+    from modeling.recipes.pretraining_recipes import RECIPES  # noqa: PLC0415 - for --help
 
     if options.list:
         say(RECIPES.listing())
@@ -97,9 +97,9 @@ def _pretrain(options: Options) -> Summary | None:
     # torch takes seconds to load, so the options are checked first
     from modeling.huggingface.hub import local_folder  # noqa: PLC0415
     from modeling.huggingface.transfer import with_settings_of  # noqa: PLC0415
-    from modeling.training.jobs import Job  # noqa: PLC0415
+    from modeling.training.jobs import PretrainingJob  # noqa: PLC0415
+    from modeling.training.pretraining_run import pretrain  # noqa: PLC0415
     from modeling.training.run_log import Display, read_metrics  # noqa: PLC0415
-    from modeling.training.session import pretrain  # noqa: PLC0415
     from modeling.training.world import join_world  # noqa: PLC0415
 
     base = local_folder(options.init_from) if options.init_from else None
@@ -108,7 +108,7 @@ def _pretrain(options: Options) -> Summary | None:
         config = replace(chosen, encoder=encoder).override(options.set)
     if options.estimate:
         return show(_estimated(options, config))
-    job = Job(
+    job = PretrainingJob(
         recipe=options.recipe,
         config=config,
         examples=options.examples,

@@ -15,7 +15,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from corpora.errors import CorpusError
-from corpora.reports.pages import Block, Heading, Items, Listing, Picture, Table, to_html
+from corpora.reports.pages import Block, Heading, Items, Picture, Preformatted, Table, to_html
 from corpora.system.parsing import read_json
 from modeling.pages import Colour, add_legend, distinct_names, looks, new_figure, to_svg
 from modeling.training.metrics import Line
@@ -33,7 +33,7 @@ _PANEL = (5.0, 3.2)  # inches
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class LoggedRun:
     """The log of a run."""
 
     name: str
@@ -52,23 +52,23 @@ class Run:
         return list(self.settings["config"]["heads"]["weights"])
 
 
-def read_runs(folders: Sequence[Path]) -> list[Run]:
+def read_runs(folders: Sequence[Path]) -> list[LoggedRun]:
     """Read runs, each once; the names of those that are called alike begin with folders above."""
     places = list(dict.fromkeys(folder.resolve() for folder in folders))
     names = distinct_names(places)
     return [replace(read_run(place), name=name) for place, name in zip(places, names, strict=True)]
 
 
-def read_run(folder: Path) -> Run:
+def read_run(folder: Path) -> LoggedRun:
     """Read what a run has logged; ``CorpusError`` where the folder holds none."""
     settings, histograms = folder / "settings.json", folder / "histograms.json"
     if not settings.is_file() or not histograms.is_file():
         raise CorpusError(f"{folder}: holds no run (settings.json, histograms.json are missing).")
     lines = list(read_metrics(folder / "metrics.jsonl"))
-    return Run(folder.resolve().name, read_json(settings), lines, read_json(histograms))
+    return LoggedRun(folder.resolve().name, read_json(settings), lines, read_json(histograms))
 
 
-def make_page(runs: Sequence[Run]) -> str:
+def make_page(runs: Sequence[LoggedRun]) -> str:
     """Make one page about runs; the first is the one whose baselines are drawn."""
     warnings = [
         f"{run.name}: {text}"
@@ -87,12 +87,12 @@ def make_page(runs: Sequence[Run]) -> str:
     ]
     for run in runs:
         text = json.dumps(run.settings, indent=1, ensure_ascii=False)
-        parts.append((f"Settings of {run.name}", Listing(text)))
+        parts.append((f"Settings of {run.name}", Preformatted(text)))
     head = Heading(f"Pre-training: {', '.join(run.name for run in runs)}", 1)
     return to_html([head, *(block for title, made in parts for block in (Heading(title), made))])
 
 
-def _results(runs: Sequence[Run]) -> list[list[str]]:
+def _results(runs: Sequence[LoggedRun]) -> list[list[str]]:
     """Build a table with a row for each objective of each model and of what it is compared with."""
     rows = [["", "objective", "step", "targets", "loss", *(f"top-{k}" for k in _tops(runs))]]
     labels = {
@@ -109,7 +109,7 @@ def _results(runs: Sequence[Run]) -> list[list[str]]:
     return rows
 
 
-def _final_lines(run: Run, kind: str) -> list[Line]:
+def _final_lines(run: LoggedRun, kind: str) -> list[Line]:
     """Select one line of a kind, if any: the last; of evaluations, that of the final model."""
     if kind != "evaluation":
         return run.of_kind(kind)[-1:]
@@ -126,12 +126,12 @@ def _result(name: str, line: Line, *, tops: Sequence[str]) -> Iterator[list[str]
         yield [name, objective, f"{line['step']:,}", f"{n:,}", shown, *cells]
 
 
-def _tops(runs: Sequence[Run]) -> list[str]:
+def _tops(runs: Sequence[LoggedRun]) -> list[str]:
     found = (line.get("accuracy", {}).values() for run in runs for line in run.lines)
     return sorted({k for of_line in found for ratios in of_line for k in ratios}, key=int)
 
 
-def _models(runs: Sequence[Run]) -> list[list[str]]:
+def _models(runs: Sequence[LoggedRun]) -> list[list[str]]:
     """Build a table with a row for each fact, and a column for each run."""
     columns = [dict(_facts(run)) for run in runs]
     facts = list(dict.fromkeys(name for column in columns for name in column))
@@ -139,7 +139,7 @@ def _models(runs: Sequence[Run]) -> list[list[str]]:
     return [["", *(run.name for run in runs)], *rows]
 
 
-def _facts(run: Run) -> Iterator[tuple[str, str]]:
+def _facts(run: LoggedRun) -> Iterator[tuple[str, str]]:
     settings, steps = run.settings, run.of_kind("train")
     training, n_steps = settings["config"]["training"], steps[-1]["step"] if steps else 0
     yield "recipe", settings["recipe"]
@@ -173,7 +173,7 @@ def _speed(steps: Sequence[Line]) -> Iterator[tuple[str, str]]:
         yield f"in batches: {name}", f"{n:,}"
 
 
-def draw_schedule(runs: Sequence[Run]) -> Picture:
+def draw_schedule(runs: Sequence[LoggedRun]) -> Picture:
     """Draw the learning rate by step (thesis, figure 4.1)."""
     figure, [panel] = _panels(1)
     for run, look in _with_looks(runs):
@@ -182,7 +182,7 @@ def draw_schedule(runs: Sequence[Run]) -> Picture:
     return _picture(figure, "schedule")
 
 
-def draw_losses(runs: Sequence[Run]) -> Picture:
+def draw_losses(runs: Sequence[LoggedRun]) -> Picture:
     """Draw losses by step: in training (with dropout) and in validation (thesis, figure 5.1)."""
     objectives = _objectives(runs)
     figure, panels = _panels(len(objectives))
@@ -199,7 +199,7 @@ def draw_losses(runs: Sequence[Run]) -> Picture:
     return _picture(figure, "losses")
 
 
-def draw_accuracies(runs: Sequence[Run]) -> Picture:
+def draw_accuracies(runs: Sequence[LoggedRun]) -> Picture:
     """Draw top-k accuracies in validation (thesis, figure 5.2); for several runs only top-1."""
     objectives = _objectives(runs)
     figure, panels = _panels(len(objectives))
@@ -217,7 +217,7 @@ def draw_accuracies(runs: Sequence[Run]) -> Picture:
     return _picture(figure, "accuracies")
 
 
-def _draw_top(panel: "Axes", run: Run, objective: str) -> None:
+def _draw_top(panel: "Axes", run: LoggedRun, objective: str) -> None:
     lines = run.of_kind("evaluation")
     tops = next((list(line["accuracy"].get(objective, {})) for line in lines), [])
     for number, k in enumerate(tops):
@@ -225,7 +225,7 @@ def _draw_top(panel: "Axes", run: Run, objective: str) -> None:
         panel.plot(*curve, color=_BLUE, alpha=1 - 0.14 * number, marker=".", label=f"k = {k}")
 
 
-def draw_distances(runs: Sequence[Run]) -> Picture:
+def draw_distances(runs: Sequence[LoggedRun]) -> Picture:
     """Draw the L2 distance of weights from their start, for transferred and for new weights."""
     figure, [panel] = _panels(1)
     styles = {"transferred": "-", "new": "--"}
@@ -238,7 +238,7 @@ def draw_distances(runs: Sequence[Run]) -> Picture:
     return _picture(figure, "distances")
 
 
-def draw_weights(run: Run) -> Picture:
+def draw_weights(run: LoggedRun) -> Picture:
     """Draw distributions of transferred and of new weights, before and after (figure 6.1)."""
     start, end = run.histograms["start"], run.histograms.get("end", {})
     names = [(origin, part) for origin, parts in start.items() for part in parts if part != "all"]
@@ -271,13 +271,13 @@ def _reach(counts: Sequence[int]) -> float:
 _EDGES = [-EDGE + 2 * EDGE * number / N_BINS for number in range(N_BINS + 1)]
 
 
-def _objectives(runs: Sequence[Run]) -> list[str]:
+def _objectives(runs: Sequence[LoggedRun]) -> list[str]:
     return list(dict.fromkeys(name for run in runs for name in run.objectives))
 
 
 def _with_looks(
-    runs: Sequence[Run], objective: str = ""
-) -> Iterator[tuple[Run, dict[str, Any]]]:  # Any: keywords of matplotlib
+    runs: Sequence[LoggedRun], objective: str = ""
+) -> Iterator[tuple[LoggedRun, dict[str, Any]]]:  # Any: keywords of matplotlib
     """Yield each run with the look of its lines, which have about ten markers.
 
     Runs without ``objective`` are left out; the looks of the other runs do not change.
@@ -287,7 +287,7 @@ def _with_looks(
             yield run, {"color": colour, "marker": marker, "markersize": 4, "markevery": 0.1}
 
 
-def _mark_unlocking(panel: "Axes", run: Run, colour: Colour) -> None:
+def _mark_unlocking(panel: "Axes", run: LoggedRun, colour: Colour) -> None:
     """Draw a line at the step where transferred weights begin to learn."""
     training = run.settings["config"]["training"]
     if step := round(training["frozen"] * training["max_steps"]):
@@ -308,7 +308,7 @@ def _curve(lines: Sequence[Line], *path: str) -> tuple[list[int], list[float]]:
     return xs, ys
 
 
-def _baseline(panel: "Axes", run: Run, *path: str) -> None:
+def _baseline(panel: "Axes", run: LoggedRun, *path: str) -> None:
     """Draw the scores of the baselines and of the untouched base, as horizontal lines."""
     for kind, style in (("unigram", ":"), ("lookup", "--"), ("base", "-.")):
         _, values = _curve(run.of_kind(kind), *path)

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Final
 
 from corpora.errors import CorpusError, UsageError
-from corpora.reports.pages import Block, Text, to_markdown
+from corpora.reports.pages import Block, Prose, to_markdown
 from corpora.reports.pages import Table as PageTable
 from corpora.system.cells import one_line
 from corpora.system.parsing import parse_json
-from modeling.evaluate.records import EvaluationRecord, RunRecord
+from modeling.evaluate.records import EvaluationRecord, SavedEvaluation
 from modeling.evaluate.report import VERSION
 from modeling.evaluate.scores import Spread
 
@@ -44,7 +44,7 @@ class Finished:
     title: str
     settings: Mapping[str, str]
     """The values of settings as text, by their names with dots (``head.kind``)."""
-    runs: Mapping[str, RunRecord]
+    runs: Mapping[str, SavedEvaluation]
     """The runs by name."""
 
     def setting(self, name: str) -> str | None:
@@ -119,7 +119,7 @@ class ResultTable:
         """Format the table and its notes; a cell is mean ± sample deviation (n), in percent."""
         lines = [["", *self.columns]]
         lines += [[row, *(self._show(row, column) for column in self.columns)] for row in self.rows]
-        blocks: list[Block] = [Text(self.title), PageTable(lines), *map(Text, self.notes)]
+        blocks: list[Block] = [Prose(self.title), PageTable(lines), *map(Prose, self.notes)]
         return to_markdown(blocks)
 
     def to_latex(self) -> str:
@@ -240,7 +240,7 @@ def _values(one: Finished, value: str) -> list[float]:
     return [_value(run, value, where=f"{one.folder}, run {name}") for name, run in one.runs.items()]
 
 
-def _value(run: RunRecord, value: str, *, where: str) -> float:
+def _value(run: SavedEvaluation, value: str, *, where: str) -> float:
     if value in run["scores"]:
         return run["scores"][value]
     found: object = run

@@ -182,7 +182,7 @@ def from_environment(environment: Mapping[str, str], given: Sequence[str]) -> li
 
 
 def _serve(options: Options) -> None:
-    from modeling.serve.serving import serve  # noqa: PLC0415 - loads torch
+    from modeling.serve.starting import serve  # noqa: PLC0415 - loads torch
 
     serve(options, sys.stderr)
 

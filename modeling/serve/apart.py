@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Generic, TypeVar
 
 from corpora.system.sandbox import Arguments, Bounds, Task, TaskError, call, stop
-from modeling.http.guard import Busy, Refused
+from modeling.http.guard import Busy, Refusal
 
 T = TypeVar("T")
 _MOST_WAITING: Final = 8
@@ -26,7 +26,7 @@ class Apart(Generic[T]):
         self._n_calls = 0
 
     async def call(self, arguments: Arguments) -> T:
-        """Call the function; raises ``Busy``, ``Refused`` (422), or ``TaskError`` of the function.
+        """Call the function; raises ``Busy``, ``Refusal`` (422), or ``TaskError`` of the function.
 
         Cancelling the call, as where a client has gone, kills the process.
         """
@@ -56,5 +56,5 @@ class Apart(Generic[T]):
             await asyncio.wait([running])  # then the next call starts a process of its own
             raise
 
-    def _late(self) -> Refused:
-        return Refused(422, f"This takes longer than {self.bounds.seconds:g} seconds.")
+    def _late(self) -> Refusal:
+        return Refusal(422, f"This takes longer than {self.bounds.seconds:g} seconds.")

@@ -12,13 +12,13 @@ from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from corpora import __version__
 from corpora.errors import CorpusError
 from corpora.reports.pages import render
-from modeling.http.guard import Guard, Refused, Rules
+from modeling.http.guard import Guard, Refusal, RequestLimits
 from modeling.serve import corenlp, inception, onoma_api, publisher, training
-from modeling.serve.service import Service, failure, said
+from modeling.serve.loaded_models import Service, failure, said
 from modeling.serve.training import Trainer
 
 if TYPE_CHECKING:
-    from modeling.serve.entries import Entries
+    from modeling.serve.entries import EntryIndex
 
 _ABOUT = """Finds names with a tagger. `POST /v1/tag` is for programs; the other paths are those
 that TEI Publisher, reconciliation clients (OpenRefine), INCEpTION and Recogito Studio ask for."""
@@ -26,8 +26,8 @@ that TEI Publisher, reconciliation clients (OpenRefine), INCEpTION and Recogito 
 
 def guarded(
     service: Service,
-    rules: Rules,
-    entries: "Entries | None" = None,
+    rules: RequestLimits,
+    entries: "EntryIndex | None" = None,
     *,
     space: str = "",
     trainer: Trainer | None = None,
@@ -79,8 +79,8 @@ def guarded(
 def _answer_errors(app: FastAPI) -> None:
     """Turn exceptions into JSON answers that say what was wrong."""
 
-    @app.exception_handler(Refused)
-    async def refused(_: Request, error: Refused) -> JSONResponse:
+    @app.exception_handler(Refusal)
+    async def refused(_: Request, error: Refusal) -> JSONResponse:
         headers = {name.decode(): value.decode() for name, value in error.headers}
         return JSONResponse({"detail": _plain(error.detail)}, error.status, headers=headers)
 

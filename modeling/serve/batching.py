@@ -17,7 +17,7 @@ from typing import Final
 
 from corpora.document import Sentence
 from modeling.data.predictions import Tagged
-from modeling.http.guard import Busy, Refused
+from modeling.http.guard import Busy, Refusal
 from modeling.taggers.tagger import Tagger
 
 log = logging.getLogger(__name__)
@@ -102,14 +102,14 @@ class Batcher:
     async def tag(self, sentences: Sequence[Sentence]) -> list[Tagged]:
         """Tag sentences, in their order; the sentences of a document must be adjacent.
 
-        Raises ``Busy`` where too many sentences wait already, and ``Refused`` (413) for more than
+        Raises ``Busy`` where too many sentences wait already, and ``Refusal`` (413) for more than
         ``max_waiting``.
         """
         n = len(sentences)
         if not n:
             return []
         if n > self.max_waiting:
-            raise Refused(413, f"{n:,} sentences: at most {self.max_waiting:,} at once.")
+            raise Refusal(413, f"{n:,} sentences: at most {self.max_waiting:,} at once.")
         if self.n_waiting + n > self.max_waiting:
             raise Busy(f"{self.n_waiting:,} sentences wait already.")
         job = _Job(sentences)

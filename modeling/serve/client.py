@@ -20,7 +20,7 @@ _JSON: Final = "application/json"
 _TEI: Final = "application/tei+xml"
 
 
-class Entity(TypedDict):
+class ClientEntity(TypedDict):
     """An entry of the register that a name may mean."""
 
     id: str
@@ -28,7 +28,7 @@ class Entity(TypedDict):
     score: float
 
 
-class Name(TypedDict):
+class ClientName(TypedDict):
     """A name, with ``candidates`` if they were requested."""
 
     start: int
@@ -36,23 +36,23 @@ class Name(TypedDict):
     text: str
     label: str
     probability: float
-    candidates: NotRequired[list[Entity] | None]
+    candidates: NotRequired[list[ClientEntity] | None]
 
 
-class Words(TypedDict):
+class ClientWords(TypedDict):
     """The tags and names of a sentence that was cut into words."""
 
     tags: list[str]
-    mentions: list[Name]
+    mentions: list[ClientName]
 
 
 class _Text(TypedDict):
-    mentions: list[Name]
+    mentions: list[ClientName]
 
 
 class _Answer(TypedDict):
     texts: list[_Text]
-    sentences: list[Words]
+    sentences: list[ClientWords]
 
 
 class ServiceError(Exception):
@@ -81,17 +81,17 @@ class Client:
         self.address, self.seconds, self.tries = address.rstrip("/"), seconds, tries
         self._token = token
 
-    def tag(self, text: str, **options: object) -> list[Name]:
+    def tag(self, text: str, **options: object) -> list[ClientName]:
         """Find the names in a text; ``options`` are those of ``POST /v1/tag`` (``threshold`` …)."""
         [found] = self._ask("/v1/tag", {"text": text, **options})["texts"]
         return found["mentions"]
 
-    def tag_words(self, sentences: Sequence[Sequence[str]], **options: object) -> list[Words]:
+    def tag_words(self, sentences: Sequence[Sequence[str]], **options: object) -> list[ClientWords]:
         """Tag sentences that are cut into words; return the ``tags`` and ``mentions`` of each."""
         asked = {"sentences": [list(words) for words in sentences], **options}
         return self._ask("/v1/tag", asked)["sentences"]
 
-    def tag_all(self, texts: Iterable[str], **options: object) -> Iterator[list[Name]]:
+    def tag_all(self, texts: Iterable[str], **options: object) -> Iterator[list[ClientName]]:
         """Yield the names of each text, in the order of the texts, as soon as it is tagged.
 
         Raises ``ServiceError`` for a text that the service does not take or fails at, and for an

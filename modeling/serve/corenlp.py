@@ -14,10 +14,10 @@ from fastapi import APIRouter, Request
 from corpora.document import Sentence
 from corpora.system.parsing import parse_json
 from modeling.data.predictions import PredictedSpan, Tagged
-from modeling.http.guard import Refused
+from modeling.http.guard import Refusal
 from modeling.serve.kinds import kind_of
+from modeling.serve.loaded_models import Service, checked, place_of, places_of
 from modeling.serve.onoma_api import decoded, media_type
-from modeling.serve.service import Service, checked, place_of, places_of
 from modeling.taggers.tagger import sentences_of
 
 _NAMES: Final = {
@@ -56,14 +56,14 @@ def _read_properties(given: str) -> Mapping[str, str]:
     try:
         read = parse_json(given)
     except ValueError as error:
-        raise Refused(400, f"properties: no JSON ({error}).") from error
+        raise Refusal(400, f"properties: no JSON ({error}).") from error
     if not isinstance(read, dict) or not all(isinstance(v, str) for v in read.values()):
-        raise Refused(400, "properties: an object of strings is read.")
+        raise Refusal(400, "properties: an object of strings is read.")
     annotators = {part.strip() for part in read.get("annotators", "ner").split(",")}
     if others := sorted(annotators - _OFFERED - {""}):
-        raise Refused(400, f"annotators {', '.join(others)}: only names are found here (ner).")
+        raise Refusal(400, f"annotators {', '.join(others)}: only names are found here (ner).")
     if read.get("outputFormat", "json") != "json":
-        raise Refused(400, f"outputFormat {read['outputFormat']!r}: only json is written.")
+        raise Refusal(400, f"outputFormat {read['outputFormat']!r}: only json is written.")
     return read
 
 

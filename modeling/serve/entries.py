@@ -37,7 +37,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundEntry:
     """An entry that was found, with its description and properties."""
 
     id: str
@@ -93,7 +93,7 @@ class _Registered:
     def weight(self, number: int) -> float:
         return float(len(self._entries[number].forms) > 0)
 
-    def entry(self, number: int) -> Found:
+    def entry(self, number: int) -> FoundEntry:
         entry = self._entries[number]
         properties = {
             "name": _values([entry.name]),
@@ -107,7 +107,7 @@ class _Registered:
         }
         for id in entry.ids:
             properties[id.scheme] = (*properties.get(id.scheme, ()), Value(id.id))
-        return Found(
+        return FoundEntry(
             id=entry.id,
             name=entry.name,
             kinds=(entry.kind,),
@@ -171,10 +171,10 @@ class _Vocabulary:
     def weight(self, number: int) -> float:
         return float(self._counts[number])
 
-    def entry(self, number: int) -> Found:
+    def entry(self, number: int) -> FoundEntry:
         aliases = self.table.column("aliases")[number].as_py() or ()
         title, count = self._titles[number].replace("_", " "), int(self._counts[number])
-        return Found(
+        return FoundEntry(
             id=self._names[number],
             name=title,
             kinds=(self._spaces[number],),
@@ -187,7 +187,7 @@ class _Vocabulary:
         )
 
 
-class Entries:
+class EntryIndex:
     """A search index of all forms of a register or vocabulary; takes about 0.5 kB for each form."""
 
     def __init__(self, source: _Registered | _Vocabulary, *, name: str) -> None:
@@ -202,7 +202,7 @@ class Entries:
         self._of_starts = [number for _, number in starts]
 
     @classmethod
-    def open(cls, patterns: Sequence[str]) -> "Entries":
+    def open(cls, patterns: Sequence[str]) -> "EntryIndex":
         """Open a vocabulary (a folder), or read registers; raises ``CorpusError``."""
         if len(patterns) == 1 and (Path(patterns[0]) / "dataset.json").is_file():
             return cls(_Vocabulary(Path(patterns[0])), name=Path(patterns[0]).name)
@@ -215,14 +215,14 @@ class Entries:
     def __len__(self) -> int:
         return len(self.source)
 
-    def entry(self, id: str) -> Found | None:
+    def entry(self, id: str) -> FoundEntry | None:
         """Find the entry of an id, or of an id in another scheme (``gnd:118540238``)."""
         number = self.source.number(id)
         return None if number is None else self.source.entry(number)
 
     def search(
         self, name: str, *, limit: int, kinds: Iterable[str] = ()
-    ) -> list[tuple[Found, float]]:
+    ) -> list[tuple[FoundEntry, float]]:
         """Find the entries that a name may mean, with the similarity of their best form in percent.
 
         The most similar entry comes first. Of equally similar ones, the one with more mentions
@@ -244,7 +244,7 @@ class Entries:
         chosen = (one for one in found if not wanted or wanted.intersection(one[0].kinds))
         return list(islice(chosen, limit))
 
-    def beginning(self, start: str) -> Iterator[Found]:
+    def beginning(self, start: str) -> Iterator[FoundEntry]:
         """Yield the entry whose id is ``start``, then those with a form that begins with it.
 
         The forms are compared folded, and are in alphabetical order; each entry comes once.
@@ -262,6 +262,6 @@ class Entries:
                 seen.add(number)
                 yield self.source.entry(number)
 
-    def all(self) -> Iterator[Found]:
+    def all(self) -> Iterator[FoundEntry]:
         """Iterate over all entries."""
         return map(self.source.entry, range(len(self.source)))

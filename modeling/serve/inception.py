@@ -18,10 +18,10 @@ from corpora.document import Sentence
 from corpora.ner.exchange import refuse_wild_places
 from corpora.system.extras import missing_extra
 from modeling.data.predictions import Tagged
-from modeling.http.guard import Refused
+from modeling.http.guard import Refusal
 from modeling.serve.kinds import label_among
+from modeling.serve.loaded_models import Service, checked, place_of, running_text
 from modeling.serve.onoma_api import body_of
-from modeling.serve.service import Service, checked, place_of, running_text
 from modeling.taggers.tagger import sentences_of
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _FORBIDDEN: Final = re.compile(
 """XML that no CAS needs and that is refused: entities, and encodings that could hide them."""
 
 
-class Range(BaseModel):
+class VisibleRange(BaseModel):
     """The span of the text that the user sees, in UTF-16 units."""
 
     begin: int = 0
@@ -51,7 +51,7 @@ class Metadata(BaseModel):
     projectId: int = 0  # noqa: N815 - names of the protocol
     anchoringMode: str = "tokens"  # noqa: N815
     crossSentence: bool = False  # noqa: N815
-    range: Range | None = None
+    range: VisibleRange | None = None
 
 
 class CasDocument(BaseModel):
@@ -76,7 +76,7 @@ class FeatureHandle(BaseModel):
     feature: str
 
 
-class TagSet(BaseModel):
+class InceptionTags(BaseModel):
     """Tags, and the features that have them."""
 
     tags: list[Tag] = []
@@ -89,7 +89,7 @@ class PredictRequest(BaseModel):
     metadata: Metadata
     document: CasDocument
     typeSystem: str  # noqa: N815
-    tagsets: list[TagSet] | None = None
+    tagsets: list[InceptionTags] | None = None
 
 
 class PredictAnswer(BaseModel):
@@ -119,37 +119,37 @@ def routes(service: Service) -> APIRouter:
 
 
 def _sound(work: Callable[..., T], *given: object) -> T:
-    """Call ``work`` on a document; raises ``Refused`` (422) where the document is inconsistent."""
+    """Call ``work`` on a document; raises ``Refusal`` (422) where the document is inconsistent."""
     try:
         return work(*given)
     except (AttributeError, TypeError, ValueError, LookupError) as error:
         detail = f"The CAS cannot be read ({type(error).__name__}: {error})."
-        raise Refused(422, detail) from error
+        raise Refusal(422, detail) from error
 
 
 def read_cas(xmi: str, type_system: str, *, layer: str) -> "Cas":
     """Read a document as a CAS.
 
-    Raises ``Refused`` for one that cannot be read or lacks the layer, or without ``cassis``.
+    Raises ``Refusal`` for one that cannot be read or lacks the layer, or without ``cassis``.
     """
     try:
         from cassis import load_cas_from_xmi, load_typesystem  # noqa: PLC0415 - an extra
     except ImportError as error:
         if (missing := missing_extra(error)) is None:
             raise
-        raise Refused(501, str(missing)) from error
+        raise Refusal(501, str(missing)) from error
     refuse_wild_places()
     for name, text in (("typeSystem", type_system), ("xmi", xmi)):
         if _FORBIDDEN.search(text):
-            raise Refused(422, f"{name}: is XML with a DOCTYPE, or not in UTF-8.")
+            raise Refusal(422, f"{name}: is XML with a DOCTYPE, or not in UTF-8.")
     try:
         cas = load_cas_from_xmi(xmi, load_typesystem(type_system), lenient=True)
         if not isinstance(cas.sofa_string, str):
             raise TypeError("it has no text")
     except Exception as error:
-        raise Refused(422, f"The CAS cannot be read ({type(error).__name__}: {error}).") from error
+        raise Refusal(422, f"The CAS cannot be read ({type(error).__name__}: {error}).") from error
     if not cas.typesystem.contains_type(layer):
-        raise Refused(422, f"layer {layer[:80]!r}: not in the type system.")
+        raise Refusal(422, f"layer {layer[:80]!r}: not in the type system.")
     return cas
 
 
@@ -212,7 +212,7 @@ def _answer(cas: "Cas", asked: PredictRequest, found: Sequence[Tagged]) -> Predi
     kind = cas.typesystem.get_type(layer)
     features = {feature.name for feature in kind.all_features}
     if missing := {feature, _PREDICTED} - features:
-        raise Refused(422, f"layer {layer[:80]}: has no feature {min(missing)[:80]!r}.")
+        raise Refusal(422, f"layer {layer[:80]}: has no feature {min(missing)[:80]!r}.")
     for earlier in list(cas.select(layer)):
         if is_prediction(earlier):
             cas.remove(earlier)

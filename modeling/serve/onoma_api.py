@@ -17,14 +17,14 @@ from corpora.errors import CorpusError
 from corpora.tagging import to_iob2
 from corpora.tei.writer import TeiFile, WriteOptions
 from modeling.data.predictions import Tagged, outermost
-from modeling.http.guard import Busy, Refused
+from modeling.http.guard import Busy, Refusal
 from modeling.predict.tei import mentions_of, model_of
 from modeling.serve.kinds import kind_of
-from modeling.serve.service import Service, checked, failure, read_json
+from modeling.serve.loaded_models import Service, checked, failure, read_json
 from modeling.taggers.tagger import document_of
 
 if TYPE_CHECKING:
-    from modeling.serve.entries import Entries
+    from modeling.serve.entries import EntryIndex
 
 log = logging.getLogger(__name__)
 
@@ -162,7 +162,7 @@ _EXAMPLES: Final[Mapping[str, object]] = {
 }
 
 
-def routes(service: Service, entries: "Entries | None" = None) -> APIRouter:
+def routes(service: Service, entries: "EntryIndex | None" = None) -> APIRouter:
     """Create the router of the protocol; candidates for names come from ``entries``."""
     router = APIRouter(tags=["Onoma"])
 
@@ -191,7 +191,7 @@ def routes(service: Service, entries: "Entries | None" = None) -> APIRouter:
         asked.threshold = asked.threshold if threshold is None else threshold
         asked.lang = asked.lang or lang
         if asked.candidates and entries is None:
-            raise Refused(422, "candidates: there is no register here (--register).")
+            raise Refusal(422, "candidates: there is no register here (--register).")
         if not asked.stream or asked.sentences is not None:
             return to_answer(await _answer(service, asked, entries))
         await service.models.get(asked.model)
@@ -206,18 +206,18 @@ def media_type(request: Request) -> str:
 
 
 def decoded(body: bytes) -> str:
-    """Decode a body as UTF-8; raises ``Refused`` where it is not."""
+    """Decode a body as UTF-8; raises ``Refusal`` where it is not."""
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Refused(400, f"The body is no UTF-8 (byte {error.start:,}).") from error
+        raise Refusal(400, f"The body is no UTF-8 (byte {error.start:,}).") from error
 
 
 def _read(body: bytes, kind: str) -> TagRequest:
     if kind in {"text/plain", "text/text"}:
         return TagRequest(text=decoded(body))
     if kind != _JSON:
-        raise Refused(415, f"Content-Type {kind[:80]!r}: {_JSON}, text/plain or {TEI} is read.")
+        raise Refusal(415, f"Content-Type {kind[:80]!r}: {_JSON}, text/plain or {TEI} is read.")
     return read_json(TagRequest, body)
 
 
@@ -226,7 +226,7 @@ def to_answer(answer: BaseModel) -> Response:
     return Response(answer.model_dump_json(exclude_none=True, by_alias=True), media_type=_JSON)
 
 
-async def _answer(service: Service, asked: TagRequest, entries: "Entries | None") -> TagAnswer:
+async def _answer(service: Service, asked: TagRequest, entries: "EntryIndex | None") -> TagAnswer:
     name = asked.model or service.models.name
     if asked.sentences is not None:
         sentences = checked([_sentence(n, words) for n, words in enumerate(asked.sentences)])
@@ -250,7 +250,7 @@ async def _answer(service: Service, asked: TagRequest, entries: "Entries | None"
 
 
 async def _link(
-    tagged: Sequence[TaggedText | TaggedWords], asked: TagRequest, entries: "Entries | None"
+    tagged: Sequence[TaggedText | TaggedWords], asked: TagRequest, entries: "EntryIndex | None"
 ) -> None:
     """Add candidates to the names, if the request asks for them."""
     if not asked.candidates or entries is None:
@@ -264,7 +264,7 @@ async def _link(
         name.candidates = found[name.text, name.label]
 
 
-def _candidates(entries: "Entries", form: str, label: str, *, n: int) -> list[Entity]:
+def _candidates(entries: "EntryIndex", form: str, label: str, *, n: int) -> list[Entity]:
     """Find the entries that a name with this form and label may mean, at most ``n``."""
     kind = kind_of(label)
     alike = entries.search(form, limit=n, kinds=[kind] if kind else ())
@@ -310,7 +310,7 @@ def _name(span: Mention | TokenSpan, text: str, probability: float) -> Name:
 
 
 async def _lines(
-    service: Service, asked: TagRequest, entries: "Entries | None"
+    service: Service, asked: TagRequest, entries: "EntryIndex | None"
 ) -> AsyncIterator[bytes]:
     """Yield the answer to each text as a line of JSON, in the order of the texts.
 
@@ -328,7 +328,7 @@ async def _lines(
             except Busy:
                 await asyncio.sleep(_PAUSE)  # until there is room
                 continue
-            except Refused as refused:
+            except Refusal as refused:
                 status, detail = refused.status, refused.detail
             except CorpusError as error:
                 status, detail = 422, str(error)
@@ -353,7 +353,7 @@ async def _lines(
 async def _read_tei(service: Service, body: bytes) -> TeiFile:
     edition = service.settings.edition
     if edition is None:
-        raise Refused(501, "TEI is not read here: start the service with --edition.")
+        raise Refusal(501, "TEI is not read here: start the service with --edition.")
     return await service.prepare(
         lambda: TeiFile.read(body, edition, name="the body"), size=len(body)
     )

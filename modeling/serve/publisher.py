@@ -14,9 +14,9 @@ from pydantic import BaseModel
 from corpora import __version__
 from modeling.serve.apart import Apart
 from modeling.serve.kinds import kind_of
+from modeling.serve.loaded_models import Service, checked, places_of
 from modeling.serve.onoma_api import body_of, decoded
 from modeling.serve.patterns import BOUNDS, PATTERNS
-from modeling.serve.service import Service, checked, places_of
 from modeling.taggers.tagger import sentences_of
 
 _TYPES: Final = frozenset({"author", "organization", "person", "place"})
@@ -24,7 +24,7 @@ _TYPES: Final = frozenset({"author", "organization", "person", "place"})
 ``tei-publisher-ner``."""
 
 
-class Entity(BaseModel):
+class PublisherName(BaseModel):
     """A name; ``start`` counts characters."""
 
     text: str
@@ -76,7 +76,7 @@ def routes(service: Service) -> APIRouter:
         }
 
     @router.post("/entities/{model:path}")
-    async def entities(model: str, request: Request) -> list[Entity]:
+    async def entities(model: str, request: Request) -> list[PublisherName]:
         """Find the names in a text, whatever Content-Type the request declares."""
         text = decoded(await request.body())
         document = await service.running_text(text)
@@ -85,7 +85,7 @@ def routes(service: Service) -> APIRouter:
         return [name for name in names if name]
 
     @router.post("/patterns/", openapi_extra=body_of(PatternRequest))
-    async def patterns(request: Request) -> list[Entity]:
+    async def patterns(request: Request) -> list[PublisherName]:
         """Find the names in a text that match patterns of spaCy's EntityRuler."""
         asked = await service.read(request, PatternRequest)
         document = await service.running_text(asked.text, lang=asked.lang)
@@ -104,6 +104,6 @@ def routes(service: Service) -> APIRouter:
     return router
 
 
-def _entity(text: str, place: tuple[int, int], label: str | None) -> Entity | None:
+def _entity(text: str, place: tuple[int, int], label: str | None) -> PublisherName | None:
     (start, end), kind = place, kind_of(label)
-    return Entity(text=text[start:end], type=kind, start=start) if kind in _TYPES else None
+    return PublisherName(text=text[start:end], type=kind, start=start) if kind in _TYPES else None

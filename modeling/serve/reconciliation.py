@@ -18,29 +18,29 @@ from rapidfuzz import fuzz
 
 from corpora import __version__
 from corpora.reports.pages import render
-from modeling.http.guard import Refused
-from modeling.serve.entries import Entries, Found, Value, fold
+from modeling.http.guard import Refusal
+from modeling.serve.entries import EntryIndex, FoundEntry, Value, fold
+from modeling.serve.loaded_models import read_json
 from modeling.serve.onoma_api import decoded, media_type, to_answer
 from modeling.serve.reconciliation_messages import (
-    Candidate,
     DraftBatch,
     DraftQuery,
     ExtendAnswer,
     ExtendedProperty,
     ExtendQuery,
     Feature,
-    Manifest,
     PropertyValue,
     ProposedProperties,
     Query,
     QueryBatch,
+    ReconciledEntity,
     Result,
     ResultBatch,
+    ServiceManifest,
     SuggestedEntities,
     SuggestedProperties,
     SuggestedTypes,
 )
-from modeling.serve.service import read_json
 
 _PATH: Final = "/reconcile"
 _DRAFT: Final = "/1.0"
@@ -65,12 +65,12 @@ _OF_PROPERTIES: Final = 0.4
 _COUNT: Final = re.compile(r"[0-9]{1,9}")
 _YEAR: Final = re.compile(r"-?\d{4}")
 _PREVIEW_SIZE: Final = (400, 160)
-_Judged = tuple[Found, float, list[Feature]]
+_Judged = tuple[FoundEntry, float, list[Feature]]
 """An entry, its score from 0 to 100, and what the score is made of."""
 _CSP: Final = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def routes(entries: Entries, *, space: str) -> APIRouter:
+def routes(entries: EntryIndex, *, space: str) -> APIRouter:
     """Create the router of the protocol; ``space`` is the URI of the identifier space."""
     router = APIRouter(tags=["Reconciliation"], prefix=_PATH)
 
@@ -83,7 +83,7 @@ def routes(entries: Entries, *, space: str) -> APIRouter:
             return to_answer(await asyncio.to_thread(extend, entries, query))
         return to_answer(manifest(entries, base=f"{request.base_url}".rstrip("/"), space=space))
 
-    @router.get("", response_model=Manifest | ResultBatch | ExtendAnswer)
+    @router.get("", response_model=ServiceManifest | ResultBatch | ExtendAnswer)
     @router.get("/", include_in_schema=False)
     async def get(
         request: Request, queries: str | None = None, extend: str | None = None
@@ -96,10 +96,10 @@ def routes(entries: Entries, *, space: str) -> APIRouter:
     async def post(request: Request) -> Response:
         """Answer a form with ``queries`` or ``extend``."""
         if media_type(request) != "application/x-www-form-urlencoded":
-            raise Refused(415, "A form is read: application/x-www-form-urlencoded.")
+            raise Refusal(415, "A form is read: application/x-www-form-urlencoded.")
         fields = _form(decoded(await request.body()))
         if not fields.keys() & {"queries", "extend"}:
-            raise Refused(400, "The form needs a field queries or extend.")
+            raise Refusal(400, "The form needs a field queries or extend.")
         return await answer(request, fields)
 
     _add_draft(router, entries)
@@ -107,7 +107,7 @@ def routes(entries: Entries, *, space: str) -> APIRouter:
     return router
 
 
-def _add_draft(router: APIRouter, entries: Entries) -> None:
+def _add_draft(router: APIRouter, entries: EntryIndex) -> None:
     """Add the routes that only the draft of 1.0 has."""
 
     @router.get(_DRAFT)
@@ -135,7 +135,7 @@ def _add_draft(router: APIRouter, entries: Entries) -> None:
         return JSONResponse({"meta": answer["meta"], "rows": rows})
 
 
-def _add_lookups(router: APIRouter, entries: Entries) -> None:
+def _add_lookups(router: APIRouter, entries: EntryIndex) -> None:
     """Add the suggestions, flyouts and previews, which both versions have."""
 
     @router.get("/suggest/entity", response_model=SuggestedEntities)
@@ -163,7 +163,7 @@ def _add_lookups(router: APIRouter, entries: Entries) -> None:
     async def flyout(id: str) -> JSONResponse:
         """Return what a client shows beside a suggested entity."""
         if (found := entries.entry(id)) is None:
-            raise Refused(404, f"No entity {id[:80]!r}.")
+            raise Refusal(404, f"No entity {id[:80]!r}.")
         return JSONResponse({"id": id, "html": page(found)})
 
     @router.get("/flyout/{kind}")
@@ -187,7 +187,7 @@ def _add_lookups(router: APIRouter, entries: Entries) -> None:
     async def preview(id: str) -> HTMLResponse:
         """Return a fragment about an entity, for a page whose styles it leaves alone."""
         if (found := entries.entry(id)) is None:
-            raise Refused(404, f"No entity {id[:80]!r}.")
+            raise Refusal(404, f"No entity {id[:80]!r}.")
         headers = {"content-security-policy": _CSP, "x-content-type-options": "nosniff"}
         return HTMLResponse(page(found), headers=headers)
 
@@ -200,11 +200,11 @@ def _form(body: str) -> dict[str, str]:
     try:
         fields = parse_qs(body, max_num_fields=20)
     except ValueError as error:
-        raise Refused(400, f"The form cannot be read ({error}).") from error
+        raise Refusal(400, f"The form cannot be read ({error}).") from error
     return {name: values[0] for name, values in fields.items()}
 
 
-def manifest(entries: Entries, *, base: str, space: str) -> Manifest:
+def manifest(entries: EntryIndex, *, base: str, space: str) -> ServiceManifest:
     """Build the manifest; ``base`` is the address by which the client reaches the service."""
     width, height = _PREVIEW_SIZE
     page = f"{base}{_PATH}/preview?id={{{{id}}}}"
@@ -215,7 +215,7 @@ def manifest(entries: Entries, *, base: str, space: str) -> Manifest:
         "default": 0,
         "help_text": "Most values of a property (0: all)",
     }
-    return Manifest.model_validate(
+    return ServiceManifest.model_validate(
         {
             "versions": ["0.2"],
             "name": f"Onoma: {entries.name}",
@@ -243,7 +243,7 @@ def manifest(entries: Entries, *, base: str, space: str) -> Manifest:
     )
 
 
-def draft_manifest(entries: Entries, *, base: str) -> dict[str, object]:
+def draft_manifest(entries: EntryIndex, *, base: str) -> dict[str, object]:
     """Build the manifest of the draft; all its addresses follow from that of the service."""
     width, height = _PREVIEW_SIZE
     limit = {"id": "limit", "name": "Most values of a property (0: all)", "type": "number"}
@@ -285,31 +285,31 @@ class _Wanted(NamedTuple):
         return _LIMIT if self.most is None else int(min(self.most, _MOST))
 
 
-def reconcile(entries: Entries, batch: QueryBatch) -> ResultBatch:
+def reconcile(entries: EntryIndex, batch: QueryBatch) -> ResultBatch:
     """Find the candidates of each query.
 
-    Raises ``Refused`` (413) for too many queries, or too many values in them.
+    Raises ``Refusal`` (413) for too many queries, or too many values in them.
     """
     candidates = _reconciled(entries, [_wanted(query) for query in batch.root.values()])
     answers = zip(batch.root, candidates, strict=True)
     return ResultBatch({name: Result(result=answer) for name, answer in answers})
 
 
-def reconcile_draft(entries: Entries, batch: DraftBatch) -> dict[str, object]:
+def reconcile_draft(entries: EntryIndex, batch: DraftBatch) -> dict[str, object]:
     """Find the candidates of each query of the draft; raises as ``reconcile``."""
     answers = _reconciled(entries, [_wanted_by_draft(query) for query in batch.queries])
     results = (Result(result=answer).model_dump(exclude_none=True) for answer in answers)
     return {"results": [{"candidates": result["result"]} for result in results]}
 
 
-def _reconciled(entries: Entries, queries: Sequence[_Wanted]) -> list[list[Candidate]]:
+def _reconciled(entries: EntryIndex, queries: Sequence[_Wanted]) -> list[list[ReconciledEntity]]:
     if len(queries) > _BATCH:
-        raise Refused(413, f"{len(queries):,} queries: at most {_BATCH} at once.")
+        raise Refusal(413, f"{len(queries):,} queries: at most {_BATCH} at once.")
     asked = (wish for query in queries for wish in query.asked)
     n_values = sum(len(wish.values) for wish in asked)
     n_values += sum(len(query.names) + len(query.ids) for query in queries) - len(queries)
     if n_values > _VALUES:
-        raise Refused(413, f"{n_values:,} values of properties: at most {_VALUES:,} at once.")
+        raise Refusal(413, f"{n_values:,} values of properties: at most {_VALUES:,} at once.")
     return [_candidates(entries, query) for query in queries]
 
 
@@ -333,7 +333,7 @@ def _wanted_by_draft(query: DraftQuery) -> _Wanted:
     return _Wanted(values["name"] or [""], kinds, asked, query.limit, values["id"])
 
 
-def _candidates(entries: Entries, query: _Wanted) -> list[Candidate]:
+def _candidates(entries: EntryIndex, query: _Wanted) -> list[ReconciledEntity]:
     if query.limit < 1:
         return []
     judged = list(chain.from_iterable(_judged(entries, query, name) for name in query.names))
@@ -347,7 +347,7 @@ def _candidates(entries: Entries, query: _Wanted) -> list[Candidate]:
     ]
 
 
-def _judged(entries: Entries, query: _Wanted, name: str) -> list[_Judged]:
+def _judged(entries: EntryIndex, query: _Wanted, name: str) -> list[_Judged]:
     """Find entries by a name or, without one, by their ids or properties; judge each."""
     filters, kinds, name = query.asked, query.kinds, name[:_LONG]
     if name.strip():
@@ -369,8 +369,8 @@ def _judged(entries: Entries, query: _Wanted, name: str) -> list[_Judged]:
 
 
 def _by_properties(
-    entries: Entries, filters: Sequence[_Asked], kinds: Sequence[str]
-) -> list[tuple[Found, float]]:
+    entries: EntryIndex, filters: Sequence[_Asked], kinds: Sequence[str]
+) -> list[tuple[FoundEntry, float]]:
     """Find entries by their properties alone: the one that has a given id, else all that fit.
 
     All filters must fit. Each entry found has the similarity 100; there are at most ``_MOST``.
@@ -385,7 +385,9 @@ def _by_properties(
     return [(one, 100.0) for one in islice(fitting, _MOST)]
 
 
-def _judge(found: Found, alike: float, filters: Sequence[_Asked], *, has_name: bool) -> _Judged:
+def _judge(
+    found: FoundEntry, alike: float, filters: Sequence[_Asked], *, has_name: bool
+) -> _Judged:
     """Compute the score of an entry, from 0 to 100; return the entry, score and its features."""
     features = [_feature("name_similarity", alike)] if has_name else []
     if not filters:
@@ -400,7 +402,7 @@ def _feature(id: str, value: float) -> Feature:
     return Feature(id=id, name=id.replace("_", " "), value=round(value, 3))
 
 
-def _fit(found: Found, asked: _Asked) -> float:
+def _fit(found: FoundEntry, asked: _Asked) -> float:
     """Compute how well a property fits, from 0 to 1: the similarity of its best values."""
     own = found.properties.get(asked.property, ())
     fits = [
@@ -430,14 +432,14 @@ def _alike(value: Value, given: str) -> float:
 
 
 def _candidate(
-    found: Found, score: float, features: Sequence[Feature], *, is_sure: bool
-) -> Candidate:
+    found: FoundEntry, score: float, features: Sequence[Feature], *, is_sure: bool
+) -> ReconciledEntity:
     judged = {"score": round(score, 3), "match": is_sure, "features": list(features)}
     kinds = [_named(kind) for kind in found.kinds]
-    return Candidate.model_validate({**_about(found), **judged, "type": kinds})
+    return ReconciledEntity.model_validate({**_about(found), **judged, "type": kinds})
 
 
-def suggest(entries: Entries, prefix: str, *, skip: int, limit: int) -> SuggestedEntities:
+def suggest(entries: EntryIndex, prefix: str, *, skip: int, limit: int) -> SuggestedEntities:
     """Find entities with a form that begins with ``prefix``, without the first ``skip``."""
     start = min(max(skip, 0), len(entries))
     entities = islice(entries.beginning(prefix), start, start + limit)
@@ -445,21 +447,21 @@ def suggest(entries: Entries, prefix: str, *, skip: int, limit: int) -> Suggeste
     return SuggestedEntities.model_validate({"result": suggested})
 
 
-def _about(found: Found) -> dict[str, str]:
+def _about(found: FoundEntry) -> dict[str, str]:
     about = {"description": found.description} if found.description else {}
     return {"id": found.id, "name": found.name, **about}
 
 
-def extend(entries: Entries, query: ExtendQuery) -> ExtendAnswer:
+def extend(entries: EntryIndex, query: ExtendQuery) -> ExtendAnswer:
     """List the values of properties of entities; none for an unknown entity or property.
 
-    Raises ``Refused`` (413) for too many entities or properties.
+    Raises ``Refusal`` (413) for too many entities or properties.
     """
     if len(query.ids) > _IDS:
-        raise Refused(413, f"{len(query.ids):,} entities: at most {_IDS:,} at once.")
+        raise Refusal(413, f"{len(query.ids):,} entities: at most {_IDS:,} at once.")
     if len(query.properties) > _PROPERTIES:
         n = len(query.properties)
-        raise Refused(413, f"{n:,} properties: at most {_PROPERTIES} at once.")
+        raise Refusal(413, f"{n:,} properties: at most {_PROPERTIES} at once.")
     rows: dict[str, dict[str, list[dict[str, str]]]] = {}
     for id in query.ids:
         found = entries.entry(id)
@@ -485,7 +487,7 @@ def _beginning(names: Iterable[str], start: str, *, skip: int) -> list[dict[str,
     return found[max(skip, 0) :]
 
 
-def page(found: Found) -> str:
+def page(found: FoundEntry) -> str:
     """Render a fragment of HTML about an entity, with styles of its own alone."""
     facts = [
         (name, "; ".join(value.text for value in values[:8]))

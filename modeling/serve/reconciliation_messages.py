@@ -40,7 +40,7 @@ class _Closed(_Open):
     model_config = ConfigDict(strict=True, extra="forbid")
 
 
-class Kind(_Open):
+class EntityType(_Open):
     """A type of entities."""
 
     id: str
@@ -72,13 +72,13 @@ class Suggest(_Open):
     type: ServicePath | None = None
 
 
-class View(_Open):
+class EntityView(_Open):
     """A page for an id."""
 
     url: WithId
 
 
-class Preview(View):
+class Preview(EntityView):
     """A page for an id, and its size in pixels."""
 
     width: int
@@ -108,16 +108,16 @@ def _with_current(versions: list[str]) -> list[str]:
     return versions
 
 
-class Manifest(_Open):
+class ServiceManifest(_Open):
     """The manifest: what the service is and offers."""
 
     versions: Annotated[list[str], AfterValidator(_with_current)]
     name: str
     identifierSpace: str  # noqa: N815 - names of the specification
     schemaSpace: str  # noqa: N815
-    defaultTypes: list[Kind] | None = None  # noqa: N815
+    defaultTypes: list[EntityType] | None = None  # noqa: N815
     serviceVersion: str | None = None  # noqa: N815
-    view: View | None = None
+    view: EntityView | None = None
     preview: Preview | None = None
     suggest: Suggest | None = None
     extend: Extend | None = None
@@ -169,7 +169,7 @@ class Feature(_Open):
     value: bool | int | float | None = None
 
 
-class Candidate(_Open):
+class ReconciledEntity(_Open):
     """An entity that may be meant."""
 
     id: str
@@ -184,7 +184,7 @@ class Candidate(_Open):
 class Result(_Open):
     """The candidates of a query, the best first."""
 
-    result: list[Candidate]
+    result: list[ReconciledEntity]
 
 
 class ResultBatch(RootModel[dict[str, Result]]):
@@ -223,7 +223,7 @@ class SuggestedProperties(_Open):
 class SuggestedTypes(_Open):
     """Types that are suggested."""
 
-    result: list[Kind]
+    result: list[EntityType]
 
 
 class ProposedProperties(_Open):

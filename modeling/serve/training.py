@@ -21,24 +21,24 @@ from pydantic import BaseModel, Field, field_validator
 
 from corpora.document import Document, Mention, without_crossing
 from modeling.finetune.process import (
-    Job,
+    CommandChain,
     TrainSettings,
     new_folder,
     number_of,
     sentences_to_learn,
     write_sentences,
 )
-from modeling.http.guard import Refused
+from modeling.http.guard import Refusal
 from modeling.serve.inception import CasDocument, Metadata, is_prediction, read_cas
+from modeling.serve.loaded_models import LoadedModels, Service, running_text
 from modeling.serve.onoma_api import body_of
-from modeling.serve.service import Models, Service, running_text
 from modeling.taggers.folders import has_tagger
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 OFF: Final = "Training is off here: start the service with --allow-training DIR --encoder MODEL."
 
 
-class Sample(BaseModel):
+class TrainingText(BaseModel):
     """A text with its names: start, end (characters) and class."""
 
     source: str = ""
@@ -53,7 +53,7 @@ class TrainRequest(BaseModel):
     base: str | None = None
     lang: str | None = None
     copy_vectors: str | None = Field(default=None, description="not used: there are none")
-    samples: list[Sample]
+    samples: list[TrainingText]
 
     @field_validator("samples", mode="before")
     @classmethod
@@ -73,9 +73,9 @@ class CasTrainRequest(BaseModel):
 class Trainer:
     """A starter of trainings, one at a time, which offers the trained taggers as models."""
 
-    def __init__(self, models: Models, settings: TrainSettings) -> None:
+    def __init__(self, models: LoadedModels, settings: TrainSettings) -> None:
         self.models, self.settings = models, settings
-        self.jobs: list[tuple[str, Job]] = []
+        self.jobs: list[tuple[str, CommandChain]] = []
         self._watchers: set[asyncio.Task[None]] = set()
         self._is_starting = False
         for name in sorted(settings.folder.glob("*")) if settings.folder.is_dir() else ():
@@ -86,19 +86,19 @@ class Trainer:
     async def start(self, name: str, documents: Sequence[Document], *, service: Service) -> int:
         """Start a training and return its id.
 
-        Raises ``Refused`` for a bad name or while another training runs, and ``CorpusError`` where
+        Raises ``Refusal`` for a bad name or while another training runs, and ``CorpusError`` where
         no document has a name.
         """
         if not _NAME.fullmatch(name) or name == self.models.name:
-            raise Refused(422, f"name {name[:80]!r}: letters, digits, . _ and -, and not taken.")
+            raise Refusal(422, f"name {name[:80]!r}: letters, digits, . _ and -, and not taken.")
         if self._is_starting or any(job.status is None for _, job in self.jobs):
-            raise Refused(429, "Something is trained already. Come again when it is done.")
+            raise Refusal(429, "Something is trained already. Come again when it is done.")
         self._is_starting = True
         try:
             sentences = await service.prepare(lambda: sentences_to_learn(documents))
             folder = new_folder(self.settings.folder / name)
             await service.prepare(lambda: write_sentences(folder / "ner", sentences))
-            job = Job(folder, [self.settings.command(folder, sentences)])
+            job = CommandChain(folder, [self.settings.command(folder, sentences)])
         finally:
             self._is_starting = False
         self.jobs.append((name, job))
@@ -107,14 +107,14 @@ class Trainer:
         watcher.add_done_callback(self._watchers.discard)
         return len(self.jobs)
 
-    async def _watch(self, name: str, job: Job) -> None:
+    async def _watch(self, name: str, job: CommandChain) -> None:
         if await asyncio.to_thread(job.wait) == 0:
             self.models.add(name, job.folder / "run")
 
-    def job(self, id: int) -> Job:
-        """Look up a training by its id; raises ``Refused`` (404) for an unknown one."""
+    def job(self, id: int) -> CommandChain:
+        """Look up a training by its id; raises ``Refusal`` (404) for an unknown one."""
         if not 0 < id <= len(self.jobs):
-            raise Refused(404, f"No training {id}.")
+            raise Refusal(404, f"No training {id}.")
         return self.jobs[id - 1][1]
 
     async def close(self) -> None:
@@ -133,7 +133,7 @@ def routes(service: Service, trainer: Trainer | None) -> APIRouter:
         """Start to train a model on samples; return the id of the training."""
         trainer_, asked = _given(trainer), await service.read(request, TrainRequest)
         if asked.base is not None and asked.base not in service.models.names():
-            raise Refused(404, f"No model {asked.base[:80]!r}.")
+            raise Refusal(404, f"No model {asked.base[:80]!r}.")
         documents = await service.prepare(lambda: list(_of_samples(asked)))
         return await trainer_.start(asked.name, documents, service=service)
 
@@ -162,7 +162,7 @@ def routes(service: Service, trainer: Trainer | None) -> APIRouter:
 
 def _given(trainer: Trainer | None) -> Trainer:
     if trainer is None:
-        raise Refused(403, OFF)
+        raise Refusal(403, OFF)
     return trainer
 
 
@@ -188,7 +188,7 @@ def _document(
     mentions = []
     for start, end, label in names:
         if not 0 <= start < end <= len(text) or not label.strip():
-            raise Refused(422, f"sample {id}: a name from {start} to {end} of {len(text)}.")
+            raise Refusal(422, f"sample {id}: a name from {start} to {end} of {len(text)}.")
         mentions.append(Mention(start, end, label=label, origin="annotation"))
     kept, _ = without_crossing(mentions)
     return replace(running_text(text, lang=lang), id=id, mentions=tuple(kept))

@@ -10,7 +10,7 @@ from corpora.document import Sentence
 from corpora.hashing.sampling import ratio
 from corpora.matching.arrays import first_disjoint
 from corpora.ner.columns import SentenceColumns, to_columns
-from corpora.ner.gazetteer import LEVELS, Names, learn, score
+from corpora.ner.gazetteer import LEVELS, TrainForms, learn, score
 from corpora.ner.tally import Labels, tally
 from corpora.tagging import Score
 from modeling.bootstrap import MIN_DOCUMENTS
@@ -56,14 +56,14 @@ def find_baseline(
     )
 
 
-def _learn(train: Sequence[Sentence]) -> tuple[Names, Labels]:
+def _learn(train: Sequence[Sentence]) -> tuple[TrainForms, Labels]:
     labels = Labels()
     forms = tally(to_columns(train), labels).forms.table()
     return learn(forms, to_columns(train), labels), labels
 
 
 def _tag(
-    names: Names, sentences: Sequence[Sentence], labels: Sequence[str], *, level: int
+    names: TrainForms, sentences: Sequence[Sentence], labels: Sequence[str], *, level: int
 ) -> Iterator[Tagged]:
     columns = SentenceColumns.of_sentences(sentences)
     matches = names.lookup.find(columns)

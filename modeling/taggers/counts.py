@@ -33,7 +33,7 @@ MIN_SPANS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class SpanCounts:
     """The counts (correct, predicted, gold) of each sentence and label."""
 
     labels: tuple[str, ...]  # (L,)
@@ -74,7 +74,7 @@ def all_labels(tagged: Sequence[Tagged], labels: Sequence[str]) -> tuple[str, ..
     return (*dict.fromkeys(labels), *sorted(found.difference(labels)))
 
 
-def count_strict(tagged: Sequence[Tagged], labels: Sequence[str] = ()) -> Counts:
+def count_strict(tagged: Sequence[Tagged], labels: Sequence[str] = ()) -> SpanCounts:
     """Count spans, correct if both ends and the label are right.
 
     The labels of the sentences that are not in ``labels`` are appended to them.
@@ -83,14 +83,14 @@ def count_strict(tagged: Sequence[Tagged], labels: Sequence[str] = ()) -> Counts
     return _count(pairs, tagged, labels)
 
 
-def count_lenient(tagged: Sequence[Tagged], labels: Sequence[str] = ()) -> Counts:
+def count_lenient(tagged: Sequence[Tagged], labels: Sequence[str] = ()) -> SpanCounts:
     """Count spans as ``count_strict`` does, with gold and predicted tags read leniently."""
     read = partial(from_iob2, strict=False)
     pairs = ((_keys(read(one.sentence.tags)), _keys(read(predicted_tags(one)))) for one in tagged)
     return _count(pairs, tagged, labels)
 
 
-def count_words(tagged: Sequence[Tagged], labels: Sequence[str] = ()) -> Counts:
+def count_words(tagged: Sequence[Tagged], labels: Sequence[str] = ()) -> SpanCounts:
     """Count words that have a label, B- and I- taken off."""
     pairs = ((_word_keys(one.sentence.tags), _word_keys(predicted_tags(one))) for one in tagged)
     return _count(pairs, tagged, labels)
@@ -168,7 +168,7 @@ def _word_keys(tags: Sequence[str]) -> list[Key]:
 
 def _count(
     pairs: Iterable[tuple[list[Key], list[Key]]], tagged: Sequence[Tagged], labels: Sequence[str]
-) -> Counts:
+) -> SpanCounts:
     names = all_labels(tagged, labels)
     rows = np.zeros((len(tagged), len(names), 3), np.int64)
     ids = {label: id for id, label in enumerate(names)}
@@ -179,4 +179,4 @@ def _count(
         for key in predicted:
             row[ids[key[2]], PREDICTED] += 1
             row[ids[key[2]], CORRECT] += key in right
-    return Counts(names, rows)
+    return SpanCounts(names, rows)

@@ -42,7 +42,7 @@ class SettingRow(TypedDict):
     deviation: float | None
 
 
-class Summary(TypedDict):
+class TrainingSummary(TypedDict):
     """The content of ``summary.json``; ``best`` and ``tagger`` are None if none could be chosen."""
 
     trials: list[TrialRow]
@@ -228,9 +228,9 @@ def find_tagger(path: Path) -> TaggerFolder:
     return next(tagger for tagger in taggers if tagger.name == name)
 
 
-def _read(path: Path) -> Summary:
+def _read(path: Path) -> TrainingSummary:
     try:
-        summary: Summary = parse_json((path / SUMMARY).read_text(encoding="utf-8"))
+        summary: TrainingSummary = parse_json((path / SUMMARY).read_text(encoding="utf-8"))
         if lacking := {"trials", "best", "tagger"} - {*summary}:
             raise ValueError(f"without {', '.join(sorted(lacking))}")
         return summary

@@ -31,7 +31,7 @@ from modeling.data.tagger_inputs import (
     name_too_long,
 )
 from modeling.models.onnx_tagging import OnnxTaggingModel
-from modeling.models.tagging import TaggingModel
+from modeling.models.tagging_model import TaggingModel
 from modeling.taggers.archive import opened
 from modeling.taggers.counts import PRECISION
 from modeling.taggers.folders import find_tagger, open_tokenizer, read_manifest, weights_of

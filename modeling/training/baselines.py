@@ -27,7 +27,7 @@ Reals = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ContextTable:
     """The ids that stood in each context in training, with their counts."""
 
     borders: Integers
@@ -64,8 +64,8 @@ class Table:
 class Neighbours:
     """The subwords that stood before and after each subword."""
 
-    before: Table
-    after: Table
+    before: ContextTable
+    after: ContextTable
 
     @classmethod
     def of(cls, examples: Sequence[Example], subwords: SubwordIds) -> Self:
@@ -75,7 +75,9 @@ class Neighbours:
         parts = [part for e in examples for part in (frames[0], e.subwords, frames[1])]
         text = np.concatenate(parts).astype(np.int64)
         inside = np.flatnonzero((text != special.cls) & (text != special.sep))
-        sides = (Table.of(text[inside + d], text[inside], n_contexts=n, n_ids=n) for d in (-1, 1))
+        sides = (
+            ContextTable.of(text[inside + d], text[inside], n_contexts=n, n_ids=n) for d in (-1, 1)
+        )
         return cls(*sides)
 
     def ratios(self, batch: Batch, rows: Integers, frequencies: Reals) -> Reals:
@@ -95,12 +97,12 @@ class Neighbours:
 
 
 @dataclass(frozen=True, slots=True)
-class Forms:
+class FormEntities:
     """The entities that each form (the subwords of a mention) named."""
 
     numbers: Mapping[bytes, int]
     """The context of each form; the last context is that of unknown forms."""
-    table: Table
+    table: ContextTable
 
     @classmethod
     def of(cls, examples: Sequence[Example], n_entities: int) -> Self:
@@ -113,7 +115,7 @@ class Forms:
         ]
         ids = np.concatenate([np.zeros(0, np.int64), *(e.entities for e in examples)])
         pairs = np.array(contexts, np.int64), ids.astype(np.int64)
-        return cls(numbers, Table.of(*pairs, n_contexts=len(numbers) + 1, n_ids=n_entities))
+        return cls(numbers, ContextTable.of(*pairs, n_contexts=len(numbers) + 1, n_ids=n_entities))
 
     def ratios(self, batch: Batch, rows: Integers, frequencies: Reals) -> Reals:
         """Return the probabilities (M, V) of the entities of mentions (M,), by their rows."""
@@ -135,7 +137,7 @@ def _forms(batch: Batch, rows: Integers) -> Iterator[bytes]:
 def look_up(
     batches: Iterable[Batch],
     counts: Mapping[str, Integers],
-    tables: Mapping[str, Neighbours | Forms],
+    tables: Mapping[str, Neighbours | FormEntities],
 ) -> Validation:
     """Score what is looked up: subwords by their neighbours, entities by their forms.
 

@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from modeling.data.batch import Batch
-from modeling.heads.pretraining import Classifier
-from modeling.models.pretraining import PretrainingModel
+from modeling.heads.pretraining_heads import Classifier
+from modeling.models.pretraining_model import PretrainingModel
 from modeling.models.text_encoder import evaluating
 from modeling.training.world import World
 

@@ -26,7 +26,7 @@ from modeling.training.run_log import Display, Recorder
 
 
 @dataclass
-class Progress:
+class RunState:
     """The state of a run, except weights and the optimizer's state."""
 
     step: int = 0
@@ -39,7 +39,7 @@ class Core:
     model: nn.Module
     optimizer: Optimizer
     recorder: Recorder
-    progress: Progress
+    progress: RunState
 
     def __init__(self, folder: RunFolder, conditions: Conditions, display: Display) -> None:
         self.folder, self.conditions, self.display = folder, conditions, display

@@ -25,7 +25,7 @@ from torch.nn import functional
 
 from corpora.entities.vocabulary import MASK, SPECIAL
 from corpora.tokenization.tokenizers import Tokenizer
-from modeling.data.batch import Batch, Layout, Rows
+from modeling.data.batch import Batch, LayerRows, Layout
 from modeling.layers.attention import CharEntityAttention, EntityTable
 from modeling.layers.embeddings import SubwordEmbeddings
 from modeling.models.text_encoder import TextEncoder
@@ -167,7 +167,7 @@ def _means(
         framed = torch.tensor([id for some in ids for id in (special.cls, *some, special.sep)])
         is_inside = (framed != special.cls) & (framed != special.sep)
         owners, sizes = layout.sequences[is_inside], torch.tensor([[len(some)] for some in ids])
-        encoder(Batch(("",) * len(ids), framed, Rows(layout, together=layout)))
+        encoder(Batch(("",) * len(ids), framed, LayerRows(layout, together=layout)))
         for means, x in zip(found, inputs, strict=True):
             means.append(
                 x.new_zeros(len(ids), x.shape[1]).index_add(0, owners, x[is_inside]) / sizes

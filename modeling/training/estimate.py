@@ -16,7 +16,7 @@ import torch
 from corpora.reports import counted
 from modeling.config import PretrainConfig
 from modeling.models.costs import flops_per_subword
-from modeling.models.pretraining import PretrainingModel
+from modeling.models.pretraining_model import PretrainingModel
 from modeling.training.feeding import Feed
 from modeling.training.loop import Conditions, train
 from modeling.training.optimizer import Optimizer

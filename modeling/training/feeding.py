@@ -16,7 +16,7 @@ from modeling.data.entities import Scopes
 from modeling.data.examples import ExampleSet
 from modeling.data.texts import SubwordIds
 from modeling.models.costs import flops_per_subword
-from modeling.training.baselines import Forms, Neighbours, look_up, unigram
+from modeling.training.baselines import FormEntities, Neighbours, look_up, unigram
 from modeling.training.metrics import Line
 from modeling.training.sources import Sources
 from modeling.training.validation import Validation
@@ -167,9 +167,11 @@ class Feed:
             if objective in self.config.heads.weights:
                 counts[objective] = self.sources.entity_counts
         yield "unigram", unigram(self._validation_of_all(), counts)
-        tables: dict[str, Neighbours | Forms] = {"subwords": Neighbours.of(sample, self._subwords)}
+        tables: dict[str, Neighbours | FormEntities] = {
+            "subwords": Neighbours.of(sample, self._subwords)
+        }
         if "entities" in counts:
-            tables["entities"] = Forms.of(sample, self.sources.n_entities)
+            tables["entities"] = FormEntities.of(sample, self.sources.n_entities)
         yield "lookup", look_up(self._validation_of_all(), counts, tables)
 
 

@@ -23,7 +23,7 @@ from modeling.data.batches import Batches
 from modeling.data.masking import check_masking
 from modeling.huggingface.hub import origin
 from modeling.huggingface.transfer import init_from
-from modeling.models.pretraining import PretrainingModel
+from modeling.models.pretraining_model import PretrainingModel
 from modeling.training.entity_names import start_from_names
 from modeling.training.records import Manifest
 from modeling.training.run_folder import identify, versions
@@ -46,7 +46,7 @@ _TARGETS: Final = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class PretrainingJob:
     """A request for a pre-training run."""
 
     config: PretrainConfig
@@ -57,7 +57,7 @@ class Job:
     is_forced: bool = False
 
 
-def check_job(config: PretrainConfig, job: Job) -> None:
+def check_job(config: PretrainConfig, job: PretrainingJob) -> None:
     """Raise ``ConfigError`` for settings that are impossible or contradict each other."""
     if config.training.frozen and job.init_from is None:
         raise ConfigError(
@@ -109,7 +109,7 @@ def _check_ratios(config: PretrainConfig) -> None:
             )
 
 
-def _check_entity_start(encoder: EncoderConfig, job: Job) -> None:
+def _check_entity_start(encoder: EncoderConfig, job: PretrainingJob) -> None:
     is_char_entity = encoder.n_entities > 0 and encoder.attention == "char_entity"
     if job.init_from is None or not (encoder.reads_mentions or is_char_entity):
         problem = "there is no such model" if job.init_from is None else "no entities are read"
@@ -207,7 +207,9 @@ def check_objectives(config: PretrainConfig, batches: Batches) -> None:
         )
 
 
-def settings_of(job: Job, config: PretrainConfig, sources: Sources, *, world: World) -> Manifest:
+def settings_of(
+    job: PretrainingJob, config: PretrainConfig, sources: Sources, *, world: World
+) -> Manifest:
     """Collect all that determines a run, with versions, for ``settings.json``."""
     return {
         "recipe": job.recipe,

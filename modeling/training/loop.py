@@ -54,7 +54,7 @@ class _Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TrainingStep:
     """A completed step; its measures are read from the device on first access."""
 
     number: int
@@ -155,7 +155,7 @@ def train(
     weights: Mapping[str, float],
     conditions: Conditions,
     first_step: int = 1,
-) -> Generator[Step, None, None]:
+) -> Generator[TrainingStep, None, None]:
     """Make a step for each list of micro-batches, and yield it; the first is ``first_step``.
 
     ``model(batch)`` returns summed losses by objective. Raises ``DivergedError`` if a loss or a
@@ -163,7 +163,7 @@ def train(
     results are not waited for, one step later, or when the numbers of the step are read. A step
     whose gradients overflow in float16 does not update the weights, and its norm counts as 0.
     """
-    before: Step | None = None
+    before: TrainingStep | None = None
     waits = conditions.world.device.type == "cpu"
     of_one = torch.tensor(list(weights.values()), device=conditions.world.device)
     for number, micro_batches in enumerate(batches, first_step):
@@ -186,7 +186,7 @@ def train(
         is_left_out = optimizer.loss_scale.overflows(norm)
         norm = torch.zeros_like(norm) if is_left_out else norm
         reading = _Reading(torch.cat([totals, norm.double()[None]]))
-        step = Step(
+        step = TrainingStep(
             number=number,
             lr=lr,
             weights=weights,
@@ -229,8 +229,8 @@ def _gradients(
 ) -> tuple[Tensor, Tensor]:
     """Sum the gradients of a step; returns (M, J) summed losses, and the totals without norm.
 
-    The totals, shape (2 * J + 2,), are those of ``Step``, over all processes. ``names``: those of
-    the objectives; ``weights``: their weights on the device, shape (J,).
+    The totals, shape (2 * J + 2,), are those of ``TrainingStep``, over all processes. ``names``:
+    those of the objectives; ``weights``: their weights on the device, shape (J,).
     """
     world = conditions.world
     totals = world.sum(_counts(micro_batches, names, conditions))

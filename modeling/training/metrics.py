@@ -11,7 +11,7 @@ from typing import TypedDict
 import torch
 
 from modeling.data.tagger_inputs import TooLong
-from modeling.training.loop import Step
+from modeling.training.loop import TrainingStep
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ def peak_flops(device: torch.device, precision: str) -> float | None:
 
 
 @dataclass
-class Window:
+class MetricsWindow:
     """The sums over the steps since the last line of the log; saved in checkpoints as JSON."""
 
     sums: dict[str, float] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class Window:
     """The sum of the norms of the gradient."""
     left_out: Counter[str] = field(default_factory=Counter)
     """``Batch.counts``, summed over the batches of this process since the start of the run."""
-    waiting: list[Step] = field(default_factory=list)
+    waiting: list[TrainingStep] = field(default_factory=list)
     """Steps whose numbers were not read yet, because a GPU may still be computing them."""
 
     def __post_init__(self) -> None:
@@ -129,7 +129,7 @@ class Window:
 
 
 @dataclass
-class Clock:
+class TrainingClock:
     """A clock of training time without pauses, with the work done in that time."""
 
     n_subwords: int = 0

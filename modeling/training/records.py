@@ -6,13 +6,13 @@ Settings are compared and shown as a whole; only the fields that code reads are 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypedDict
 
-from modeling.huggingface.hub import Origin
+from modeling.huggingface.hub import HubModel
 
 if TYPE_CHECKING:
     from modeling.data.tagger_inputs import TooLong  # loads torch
 
 
-class ModelIdentity(Origin, total=False):
+class ModelIdentity(HubModel, total=False):
     """A folder with a model: its name, the hashes of its weights, and the commit on a hub."""
 
     sha256: dict[str, str]

@@ -10,8 +10,8 @@ from typing import Protocol
 
 import torch
 
-from modeling.data.batch import Batch, Rows
-from modeling.heads.cross_entropy import Scores
+from modeling.data.batch import Batch, LayerRows
+from modeling.heads.cross_entropy import LabelRanks
 from modeling.training.loop import Conditions
 from modeling.training.metrics import Line
 
@@ -22,7 +22,7 @@ TOP = (1, 3, 5, 10, 25, 50)
 class Scored(Protocol):
     """The interface of models that score batches."""
 
-    def scores(self, batch: Batch) -> Mapping[str, Scores]:
+    def scores(self, batch: Batch) -> Mapping[str, LabelRanks]:
         """Score a batch by objective: ``loss_sum``, shape (), and ``ranks``, shape (M,).
 
         A rank is the number of ids that score above the label of a target.
@@ -105,5 +105,7 @@ def without_mentions(batch: Batch) -> Batch:
     """Remove the entities of a batch, so that an encoder without entities reads it."""
     of_entities = {"entities", "subword_entities"}
     targets = {n: t for n, t in batch.targets.items() if n not in of_entities}
-    rows = Rows(subwords=batch.rows.subwords, together=batch.rows.subwords, words=batch.rows.words)
+    rows = LayerRows(
+        subwords=batch.rows.subwords, together=batch.rows.subwords, words=batch.rows.words
+    )
     return replace(batch, rows=rows, mentions=None, subword_entities=None, targets=targets)

@@ -175,12 +175,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Read the command line and serve the page; return 0, 1 (error) or 2 (wrong command)."""
 
     def work(options: Options) -> None:
-        from modeling.workbench import session  # noqa: PLC0415 - for --help
+        from modeling.workbench import running  # noqa: PLC0415 - for --help
 
         if options.page:
-            session.write(options)
+            running.write(options)
         else:
-            session.serve(options)
+            running.serve(options)
 
     return start(Options, argv, work, name="workbench", about=__doc__, resumes=" where it stopped")
 

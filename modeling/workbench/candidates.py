@@ -14,9 +14,9 @@ from corpora.system.parsing import parse_json
 from corpora.system.web import check_address, opener
 from corpora.tei.edition import Edition
 from corpora.tei.pointers import with_space
-from modeling.serve.entries import Entries as Index
-from modeling.serve.entries import Found
-from modeling.workbench.messages import Candidate
+from modeling.serve.entries import EntryIndex as Index
+from modeling.serve.entries import FoundEntry
+from modeling.workbench.messages import EntityCandidate
 
 _SHOWN: Final = 12
 _SECONDS: Final = 8.0
@@ -43,36 +43,36 @@ class _Row(TypedDict):
     description: NotRequired[str | None]
 
 
-class Source(Protocol):
+class CandidateSource(Protocol):
     """A source of candidates."""
 
     name: str
 
-    def find(self, words: str, *, label: str) -> list[Candidate]:
+    def find(self, words: str, *, label: str) -> list[EntityCandidate]:
         """Find the entities that words may mean, the best first; raises ``CorpusError``."""
 
-    def about(self, entity: str) -> Candidate | None:
+    def about(self, entity: str) -> EntityCandidate | None:
         """Describe an entity; None where it is not of this source."""
 
 
-class Vocabulary:
+class DatasetVocabulary:
     """The entities of a dataset of ``onoma vocab``."""
 
     def __init__(self, path: Path) -> None:
         self.name = path.name
         self._index = Index.open([str(path)])
 
-    def find(self, words: str, *, label: str) -> list[Candidate]:  # noqa: ARG002 - of all kinds
+    def find(self, words: str, *, label: str) -> list[EntityCandidate]:  # noqa: ARG002 - of all kinds
         """Find entities with a form like the words; of equally similar ones, the frequent first."""
         return [_shown(found) for found, _ in self._index.search(words, limit=_SHOWN)]
 
-    def about(self, entity: str) -> Candidate | None:
+    def about(self, entity: str) -> EntityCandidate | None:
         """Describe an entity of the vocabulary; None for another."""
         found = self._index.entry(entity) if entity else None
         return _shown(found) if found else None
 
 
-def _shown(found: Found) -> Candidate:
+def _shown(found: FoundEntry) -> EntityCandidate:
     about = " · ".join(filter(None, [", ".join(found.kinds), found.description]))
     return {"entity": found.id, "name": found.name, "about": about}
 
@@ -87,9 +87,9 @@ class Reconciled:
         self.address, self.edition = check_address(address, option="reconcile"), edition
         self.name = urlsplit(address).hostname or ""
         self._space: str | None = None
-        self._found: dict[str, list[Candidate]] = {}
+        self._found: dict[str, list[EntityCandidate]] = {}
 
-    def find(self, words: str, *, label: str) -> list[Candidate]:  # noqa: ARG002 - of all kinds
+    def find(self, words: str, *, label: str) -> list[EntityCandidate]:  # noqa: ARG002 - of all kinds
         """Return the candidates of the service; raises ``CorpusError`` where it does not answer."""
         key = words.strip()
         if key not in self._found:
@@ -98,12 +98,12 @@ class Reconciled:
             self._found[key] = self._asked(key)
         return self._found[key]
 
-    def about(self, entity: str) -> Candidate | None:
+    def about(self, entity: str) -> EntityCandidate | None:
         """Describe an entity from the answers that are kept of this session; None for another."""
         every = (one for found in self._found.values() for one in found)
         return next((one for one in every if one["entity"] == entity), None)
 
-    def _asked(self, words: str) -> list[Candidate]:
+    def _asked(self, words: str) -> list[EntityCandidate]:
         try:
             if self._space is None:
                 self._space = str(parse_json(self._fetch(None)).get("identifierSpace") or "")
@@ -126,7 +126,7 @@ class Reconciled:
             raise ValueError("its answer is larger than 1 MiB")
         return text
 
-    def _candidate(self, row: _Row) -> Candidate:
+    def _candidate(self, row: _Row) -> EntityCandidate:
         kinds = [kind["name"] if isinstance(kind, dict) else kind for kind in row.get("type") or ()]
         about = [", ".join(map(str, kinds[:3])), str(row.get("description") or "")]
         return {
@@ -149,7 +149,7 @@ class Reconciled:
         return with_space((address_of(known) if known else None) or reference, self.edition)
 
 
-def about(sources: Sequence[Source], entity: str) -> Candidate | None:
+def about(sources: Sequence[CandidateSource], entity: str) -> EntityCandidate | None:
     """Describe an entity by the first source that knows it; None where none does."""
     return (
         next(filter(None, (source.about(entity) for source in sources)), None) if entity else None

@@ -16,7 +16,7 @@ from corpora.tagging import from_iob2
 from modeling.data.predictions import PredictedSpan, Tagged
 from modeling.evaluate.errors import Finding, find_errors
 from modeling.evaluate.records import PredictionRecord
-from modeling.workbench.messages import Listing, Row, ShownItem, ShownLetter
+from modeling.workbench.messages import LetterList, LetterRow, ShownItem, ShownLetter
 from modeling.workbench.names import RefusedError
 from modeling.workbench.view import plain_view
 
@@ -88,14 +88,14 @@ def _is_like(found: str, wanted: str) -> bool:
     return found.startswith(wanted[:-1]) if wanted.endswith("*") else found == wanted
 
 
-class Reader:
+class DatasetReader:
     """A read-only source of rows, as documents."""
 
     def __init__(self, name: str, n_rows: int, documents: Callable[[], Iterable[Document]]) -> None:
         self.name, self.n_rows, self.documents = name, n_rows, documents
         self._labels: set[str] = set()
 
-    def listing(self, said: str) -> Listing:
+    def listing(self, said: str) -> LetterList:
         """List the first rows that pass a filter, and tell whether there are more."""
         wanted = Filter.of(said)
         rows = enumerate(self.documents())
@@ -137,7 +137,7 @@ class Reader:
         }
 
 
-def open_documents(path: Path) -> Reader:
+def open_documents(path: Path) -> DatasetReader:
     """Open a dataset of documents, or of NER sentences, which are documents of one paragraph."""
     dataset = open_dataset(path)
     if dataset.schema.name not in {"documents", "ner"}:
@@ -150,10 +150,10 @@ def open_documents(path: Path) -> Reader:
         for record in dataset.records():
             yield record if isinstance(record, Document) else _joined(record)
 
-    return Reader(dataset.path.name, dataset.n_rows, documents)
+    return DatasetReader(dataset.path.name, dataset.n_rows, documents)
 
 
-def open_evaluation(path: Path) -> Reader:
+def open_evaluation(path: Path) -> DatasetReader:
     """Open the sentences with an error of an evaluation, each between its neighbours.
 
     Raises ``UsageError`` for a folder that ``onoma evaluate`` did not write.
@@ -170,7 +170,7 @@ def open_evaluation(path: Path) -> Reader:
             "onoma evaluate wrote."
         ) from error
     rows = [row for run, tagged in runs.items() for row in _errors_of(run, tagged)]
-    return Reader(path.resolve().name, len(rows), lambda: rows)
+    return DatasetReader(path.resolve().name, len(rows), lambda: rows)
 
 
 def _tagged(row: PredictionRecord) -> Tagged:
@@ -275,7 +275,7 @@ def _is_wrong(mention: Mention) -> bool:
     return mention.attributes.get("error", "correct") != "correct"
 
 
-def _row(number: int, document: Document) -> Row:
+def _row(number: int, document: Document) -> LetterRow:
     title = document.title or " ".join(document.text[:_TITLE].split()) or document.id
     return {
         "n": number,

@@ -15,7 +15,7 @@ from corpora.document import Mention
 from corpora.errors import CorpusError
 from corpora.registers.entry import kind_of_label
 from corpora.registers.new_entries import NewEntry, next_id
-from corpora.registers.references import Habits, Style
+from corpora.registers.references import Habits, ReferenceStyle
 from corpora.registers.register import make_register
 from corpora.system.parsing import parse_json
 from corpora.system.writing import remove_leftovers, write_json
@@ -26,26 +26,26 @@ from corpora.tei.provenance import Model
 from corpora.tei.review import REVIEW
 from corpora.tei.style import template, typed_entity
 from corpora.tei.writer import ACROSS, INVALID, Correction, WriteOptions
-from modeling.workbench.candidates import Source, about
-from modeling.workbench.entries import Entries
+from modeling.workbench.candidates import CandidateSource, about
+from modeling.workbench.entries import EditionEntries
 from modeling.workbench.facsimiles import Facsimiles, images_in
 from modeling.workbench.journal import Action, Journal
 from modeling.workbench.letters import FileTexts, Letter, Letters, Suggester
 from modeling.workbench.made_entries import SUFFIX, MadeEntries, MadeEntry
 from modeling.workbench.messages import (
-    Candidate,
+    BreakMark,
     Decided,
+    EntityCandidate,
     History,
-    Listing,
-    Mark,
-    Row,
+    LetterList,
+    LetterRow,
+    LetterState,
     ShownLetter,
-    State,
 )
 from modeling.workbench.names import (
-    Change,
     DocumentNames,
     Item,
+    ItemChange,
     RefusedError,
     changed,
     decision_on,
@@ -64,7 +64,7 @@ class Wanted(NamedTuple):
 
     letter: Letter
     names: DocumentNames
-    change: Change
+    change: ItemChange
 
 
 class Desk:
@@ -77,25 +77,25 @@ class Desk:
         *,
         reviewer: str,
         output: Path,
-        register: Entries | None = None,
-        sources: Sequence[Source] = (),
+        register: EditionEntries | None = None,
+        sources: Sequence[CandidateSource] = (),
         schema: Path | None = None,
-        style: Style | None = None,
+        style: ReferenceStyle | None = None,
         registers: Mapping[str, Path] | None = None,
         facsimiles: Facsimiles | None = None,
     ) -> None:
         self.letters, self.journal = letters, journal
         self.reviewer, self.output = reviewer, output
-        self.register = register or Entries(make_register([]), space=letters.edition.name)
+        self.register = register or EditionEntries(make_register([]), space=letters.edition.name)
         self.schema = schema
         """The schema that saved files are validated with; None: they are not."""
-        self.sources: Sequence[Source] = (self.register, *sources)
+        self.sources: Sequence[CandidateSource] = (self.register, *sources)
         self._style, self.facsimiles = style, facsimiles or Facsimiles()
         made_path = journal.path.with_name(journal.path.name.removesuffix(JOURNAL) + SUFFIX)
         self.made_entries = MadeEntries(made_path, registers or {})
         self._habits: Habits | None = None
         self.labels = tuple(_writable(letters.edition))
-        self.models = Models(output / ".workbench" / "models.json")
+        self.models = SuggestingModels(output / ".workbench" / "models.json")
         self.models.add(letters.suggester.model)
         self.lock = threading.RLock()
 
@@ -170,7 +170,7 @@ class Desk:
         """The number of letters that were not read yet."""
         return sum(not (each.sha256 or each.error) for each in self.letters.all)
 
-    def listing(self) -> Listing:
+    def listing(self) -> LetterList:
         """List all letters, with the numbers of decided and open items in those that were read."""
         with self.lock:
             self.refresh()
@@ -185,7 +185,7 @@ class Desk:
                 "sources": [source.name for source in self.sources],
             }
 
-    def _row(self, letter: Letter) -> Row:
+    def _row(self, letter: Letter) -> LetterRow:
         items = [item for names in letter.names for item in names.items()]
         return {
             "n": letter.number,
@@ -220,7 +220,7 @@ class Desk:
                 "entries": self._entries_of(letter),
             }
 
-    def _show_image(self, letter: Letter, mark: Mark) -> None:
+    def _show_image(self, letter: Letter, mark: BreakMark) -> None:
         """Replace the image of a page by an address that the page may load; else drop it."""
         image = mark.pop("image", "")
         if self.facsimiles.is_allowed(image):
@@ -237,7 +237,7 @@ class Desk:
             raise RefusedError(f"There is no image {image}.")
         return path
 
-    def _entries_of(self, letter: Letter) -> dict[str, Candidate]:
+    def _entries_of(self, letter: Letter) -> dict[str, EntityCandidate]:
         """Look up the entities that the names of a letter mean; unknown ones are left out."""
         if not self.sources:
             return {}
@@ -251,7 +251,7 @@ class Desk:
             raise RefusedError(f"There is no letter {number}.")
         return self.letters.all[number]
 
-    def _state(self, letter: Letter) -> State:
+    def _state(self, letter: Letter) -> LetterState:
         """Return the parts of a letter that change: its items, and its row in the list."""
         return {
             "row": self._row(letter),
@@ -282,7 +282,7 @@ class Desk:
             if new is not None and new.status not in {"open", "there"}:
                 by = (new.model or model) if new.suggestion and not new.is_own else ""
                 new = replace(new, reviewer=self.reviewer, time=time, model=by)  # noqa: PLW2901
-            made.append(Wanted(letter, names, Change(old, new)))
+            made.append(Wanted(letter, names, ItemChange(old, new)))
         decisions = [
             decision_on(
                 change,
@@ -329,7 +329,7 @@ class Desk:
             names.check(new, instead_of=old)
             if new.is_own and new.status != "there":
                 self._prove(letter, names, new)
-        return Wanted(letter, names, Change(old, new))
+        return Wanted(letter, names, ItemChange(old, new))
 
     def _new(
         self, names: DocumentNames, old: Item | None, asked: Mapping[str, object]
@@ -441,7 +441,9 @@ class Desk:
                         f"has no {kind}. The one before it has."
                     )
                 old, new = found.change
-                wanted.append(found if kind == "redo" else found._replace(change=Change(new, old)))
+                wanted.append(
+                    found if kind == "redo" else found._replace(change=ItemChange(new, old))
+                )
             return self._do(wanted, f"{kind} {action.id}")
 
     def _changed_by(self, index: int) -> Wanted | None:
@@ -455,7 +457,7 @@ class Desk:
         return None
 
 
-class Models:
+class SuggestingModels:
     """The models that have suggested names, by id, in a file beside what is saved."""
 
     def __init__(self, path: Path) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from corpora.registers.entry import Date, Entry, kind_of_label
 from corpora.registers.register import Register
-from modeling.workbench.messages import Candidate, RegisterEntry
+from modeling.workbench.messages import EntityCandidate, RegisterEntry
 
 _WORDS = re.compile(r"\w+")
 _SHOWN = 12
@@ -13,7 +13,7 @@ _WEIGHTS = {"canonical": 0.03, "full": 0.03, "surname": 0.02}
 """What is added to the fit of a form of each kind, to rank it above others that fit as well."""
 
 
-class Entries:
+class EditionEntries:
     """The entries of a register, as an edition refers to them."""
 
     def __init__(self, register: Register, *, space: str) -> None:
@@ -26,7 +26,7 @@ class Entries:
     def _forms(self) -> list[tuple[Entry, list[tuple[str, float]]]]:
         return [*self._known, *map(_with_forms, self.new.values())]
 
-    def find(self, words: str, *, label: str) -> list[Candidate]:
+    def find(self, words: str, *, label: str) -> list[EntityCandidate]:
         """List entries whose forms have these words, or begin with them, the best first."""
         wanted = words.casefold().strip()
         kind = kind_of_label(label)
@@ -50,13 +50,13 @@ class Entries:
             for entry, forms in self._forms
         ]
 
-    def about(self, entity: str) -> Candidate | None:
+    def about(self, entity: str) -> EntityCandidate | None:
         """Find the entry of an entity; None where there is none."""
         id = entity.removeprefix(f"{self.space}:")
         entry = self.new.get(id) or (self.register.find(id) if entity else None)
         return self._show(entry) if entry else None
 
-    def _show(self, entry: Entry) -> Candidate:
+    def _show(self, entry: Entry) -> EntityCandidate:
         about = [_dates(entry), entry.description or "", ", ".join(map(str, entry.ids[:2]))]
         return {
             "entity": f"{self.space}:{entry.id}",

@@ -9,24 +9,26 @@ from corpora.errors import CorpusError
 from modeling.workbench.desk import Desk
 from modeling.workbench.entries import examples
 from modeling.workbench.letters import Letter
-from modeling.workbench.messages import Candidates, Place, Places, Status
+from modeling.workbench.messages import LetterPlace, LetterPlaces, SourceCandidates, Status
 from modeling.workbench.names import Item, spans_of
 
 _CONTEXT = 48
 _MAX_FOUND = 500
 
 
-def occurrences(desk: Desk, form: str) -> Places:
+def occurrences(desk: Desk, form: str) -> LetterPlaces:
     """Find the places of a form in all letters that were read, and the status of each."""
     return _found(desk, form.strip() and form, _occurrences)
 
 
-def search(desk: Desk, words: str) -> Places:
+def search(desk: Desk, words: str) -> LetterPlaces:
     """Find words in the texts of all letters that were read, whatever their case."""
     return _found(desk, words.casefold().strip(), _search)
 
 
-def _found(desk: Desk, wanted: str, find: Callable[[Letter, int, str], Iterator[Place]]) -> Places:
+def _found(
+    desk: Desk, wanted: str, find: Callable[[Letter, int, str], Iterator[LetterPlace]]
+) -> LetterPlaces:
     """Collect the first places that ``find`` yields for all documents, and count the others.
 
     An empty ``wanted`` has no places.
@@ -45,7 +47,7 @@ def _found(desk: Desk, wanted: str, find: Callable[[Letter, int, str], Iterator[
         }
 
 
-def _occurrences(letter: Letter, number: int, form: str) -> Iterator[Place]:
+def _occurrences(letter: Letter, number: int, form: str) -> Iterator[LetterPlace]:
     names = letter.names[number]
     if form not in names.document.text:
         return
@@ -62,7 +64,9 @@ def _occurrences(letter: Letter, number: int, form: str) -> Iterator[Place]:
         yield {**shown, "status": status, "item": same.to_json() if same else None}
 
 
-def entries(desk: Desk, words: str, *, form: str, label: str, source: str = "0") -> Candidates:
+def entries(
+    desk: Desk, words: str, *, form: str, label: str, source: str = "0"
+) -> SourceCandidates:
     """Find candidates for words, or else a form, each with an example of its use.
 
     ``source`` is the index of the source, in digits. Its failure is returned as an ``error``, with
@@ -90,7 +94,7 @@ def _contexts(desk: Desk) -> Iterator[tuple[str, str]]:
                     yield name.entity, " ".join(text[start:end].split())
 
 
-def _search(letter: Letter, number: int, wanted: str) -> Iterator[Place]:
+def _search(letter: Letter, number: int, wanted: str) -> Iterator[LetterPlace]:
     """Find words without case: a character may be several then, as the ``ß`` of ``Straße``."""
     text = letter.names[number].document.text
     folded = text.casefold()
@@ -106,7 +110,7 @@ def _search(letter: Letter, number: int, wanted: str) -> Iterator[Place]:
         start = folded.find(wanted, end)
 
 
-def place_of(letter: Letter, number: int, start: int, *, end: int) -> Place:
+def place_of(letter: Letter, number: int, start: int, *, end: int) -> LetterPlace:
     """Describe a place in a document of a letter, with the text around it."""
     text = letter.names[number].document.text
     return {

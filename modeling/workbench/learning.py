@@ -26,7 +26,7 @@ from modeling.evaluate.records import ComparisonRecord, EvaluationRecord, Interv
 from modeling.evaluate.relabelling import relabel_sentence
 from modeling.finetune.process import (
     Command,
-    Job,
+    CommandChain,
     TrainSettings,
     new_folder,
     sentences_to_learn,
@@ -36,7 +36,7 @@ from modeling.taggers.archive import opened
 from modeling.taggers.folders import find_tagger, read_manifest
 from modeling.workbench.desk import Desk
 from modeling.workbench.letters import Letter
-from modeling.workbench.messages import Gains, Percent, Training
+from modeling.workbench.messages import Gains, Percent, TrainingState
 from modeling.workbench.names import RefusedError
 from modeling.workbench.suggestions import tagged_suggestions, taken_run
 
@@ -77,7 +77,7 @@ class Learner:
         self.tagger, self.threshold, self.ner = tagger, threshold, ner
         self.labels = load_label_map(label_map_path(labels)) if labels else None
         self.folder = settings.folder
-        self._job: Job | None = None
+        self._job: CommandChain | None = None
         self._starting = threading.Lock()
 
     @cached_property
@@ -118,7 +118,7 @@ class Learner:
     def _is_running(self) -> bool:
         return self._job is not None and self._job.status is None
 
-    def state(self) -> Training:
+    def state(self) -> TrainingState:
         """Count the letters to learn from; tell the progress and scores of the last training."""
         with self.desk.lock:
             done, split = self._done()
@@ -138,7 +138,7 @@ class Learner:
             "isTaken": bool(job and has_ended and taken_run(self.folder) == job.folder / "run"),
         }
 
-    def start(self) -> Training:
+    def start(self) -> TrainingState:
         """Start a training on the letters that are done.
 
         Raises ``RefusedError`` while another one runs, or where too few letters are done, or none
@@ -148,7 +148,7 @@ class Learner:
             if self._is_running:
                 raise RefusedError("It is learning already.")
             folder, commands = self._prepare()
-            self._job = Job(folder, commands)
+            self._job = CommandChain(folder, commands)
         return self.state()
 
     def _prepare(self) -> tuple[Path, list[Command]]:
@@ -179,14 +179,14 @@ class Learner:
         write_sentences(folder / "ner", sentences)
         return folder, list(self._commands(folder, sentences))
 
-    def stop(self) -> Training:
+    def stop(self) -> TrainingState:
         """Stop the training that runs, if any."""
         if self._job is not None and self._is_running:
             self._job.stop()
             self._job = None
         return self.state()
 
-    def use(self) -> Training:
+    def use(self) -> TrainingState:
         """Let the tagger that was trained last suggest from now on.
 
         Raises ``RefusedError`` where no training has succeeded.

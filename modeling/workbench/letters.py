@@ -12,7 +12,7 @@ from corpora.document import Document, Mention
 from corpora.errors import CorpusError
 from corpora.tei.edition import Edition
 from corpora.tei.include import which_are_included
-from corpora.tei.places import Places
+from corpora.tei.places import CharacterPlaces
 from corpora.tei.provenance import Model
 from corpora.tei.writer import TeiFile
 from modeling.workbench.names import DocumentNames
@@ -136,7 +136,7 @@ class Letters:
             self._keep(letter.number, file)
             return file
 
-    def texts(self, letter: Letter) -> list[tuple[Document, Places]]:
+    def texts(self, letter: Letter) -> list[tuple[Document, CharacterPlaces]]:
         """Return the documents of a letter, each with the places of its characters in the file."""
         return [(text.document, at) for text, at in self.parsed(letter).texts if text.document]
 

@@ -14,7 +14,7 @@ class History(TypedDict):
     redo: int
 
 
-class Row(TypedDict):
+class LetterRow(TypedDict):
     """A letter in the list."""
 
     n: int
@@ -28,13 +28,13 @@ class Row(TypedDict):
     error: str
 
 
-class Listing(TypedDict):
+class LetterList(TypedDict):
     """All letters, or the first rows of a dataset; only a dataset has the last three fields."""
 
     edition: str
     labels: Sequence[str]
     reviewer: str
-    letters: list[Row]
+    letters: list[LetterRow]
     journal: History
     unreadable: list[str]
     sources: list[str]
@@ -44,7 +44,7 @@ class Listing(TypedDict):
     all: NotRequired[int]
 
 
-class Element(TypedDict):
+class NameElement(TypedDict):
     """The element of a name that the edition has."""
 
     element: str
@@ -67,14 +67,14 @@ class ShownItem(TypedDict):
     time: str
     said: NotRequired[list[int | str | None] | None]
     """The suggested start, end, label and entity; None for a name that was added."""
-    own: NotRequired[Element]
+    own: NotRequired[NameElement]
     """The element, of a name that the edition has."""
     remark: NotRequired[str]
     origin: NotRequired[str]
     """The origin of the mention, in a row of a dataset."""
 
 
-class Block(TypedDict):
+class ParagraphView(TypedDict):
     """A paragraph; ``part`` is the note that it is in, ``row`` the row of a table that it is in."""
 
     start: int
@@ -84,7 +84,7 @@ class Block(TypedDict):
     row: NotRequired[int]
 
 
-class Mark(TypedDict):
+class BreakMark(TypedDict):
     """The beginning of a page, line or column; ``inside`` says that it is within a word."""
 
     at: int
@@ -96,7 +96,7 @@ class Mark(TypedDict):
     """The image of a page: an address of the program, or one that the command line allows."""
 
 
-class Style(TypedDict):
+class StyledSpan(TypedDict):
     """A span of characters with a style, such as ``italic``."""
 
     start: int
@@ -127,22 +127,22 @@ class DocumentTei(TypedDict):
     blocks: list[BlockTei | None]
 
 
-class View(TypedDict):
+class DocumentView(TypedDict):
     """A document as it is read; offsets count characters of ``text``."""
 
     id: str
     title: str
     lang: str
     text: str
-    blocks: list[Block]
-    marks: list[Mark]
-    styles: list[Style]
+    blocks: list[ParagraphView]
+    marks: list[BreakMark]
+    styles: list[StyledSpan]
     notes: list[Note]
     tei: NotRequired[DocumentTei]
     """Only in the page that needs no server."""
 
 
-class Candidate(TypedDict):
+class EntityCandidate(TypedDict):
     """An entity that a name may mean, with a short description (``about``)."""
 
     entity: str
@@ -151,49 +151,49 @@ class Candidate(TypedDict):
     example: NotRequired[str]
 
 
-class Candidates(TypedDict):
+class SourceCandidates(TypedDict):
     """The candidates of one source for the words of a name, or its error."""
 
-    entries: list[Candidate]
+    entries: list[EntityCandidate]
     error: NotRequired[str]
 
 
-class RegisterEntry(Candidate):
+class RegisterEntry(EntityCandidate):
     """An entry of a register, with the words of its forms."""
 
     kind: str
     forms: list[str]
 
 
-class State(TypedDict):
+class LetterState(TypedDict):
     """The parts of a letter that change: its items, and its row in the list."""
 
-    row: Row
+    row: LetterRow
     sha256: str
     items: list[list[ShownItem]]
     there: int
     journal: History
 
 
-class ShownLetter(State):
+class ShownLetter(LetterState):
     """A letter as its edition reads it."""
 
     name: str
-    documents: list[View]
-    entries: dict[str, Candidate]
+    documents: list[DocumentView]
+    entries: dict[str, EntityCandidate]
 
 
 class Decided(TypedDict):
     """The letters that were changed, and the item that was changed last."""
 
-    letters: dict[int, State]
+    letters: dict[int, LetterState]
     item: str
     journal: History
     letter: int
     document: int
 
 
-class Place(TypedDict):
+class LetterPlace(TypedDict):
     """Words in a letter, with the text before and after them."""
 
     letter: int
@@ -210,10 +210,10 @@ class Place(TypedDict):
     item: NotRequired[ShownItem | None]
 
 
-class Places(TypedDict):
+class LetterPlaces(TypedDict):
     """The first places, the number of further ones, and the number of letters not yet read."""
 
-    found: list[Place]
+    found: list[LetterPlace]
     more: int
     unread: int
 
@@ -261,7 +261,7 @@ class UnlinkedRow(TypedDict):
 
     label: str
     times: int
-    first: Place
+    first: LetterPlace
     candidates: list[str]
 
 
@@ -320,7 +320,7 @@ class Gains(TypedDict):
     names: int
 
 
-class Training(TypedDict):
+class TrainingState(TypedDict):
     """The letters to learn from, the state of the training, and the scores of the last one."""
 
     done: int

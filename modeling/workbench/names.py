@@ -105,7 +105,7 @@ def id_of(span: Span | Item) -> str:
     return f"{span.start}-{span.end}"
 
 
-class Change(NamedTuple):
+class ItemChange(NamedTuple):
     """An item before and after a decision; None if there was, or is, no item."""
 
     old: Item | None
@@ -121,7 +121,7 @@ class DocumentNames:
         """Suggestions that are not offered, as the edition has the name or one that crosses it."""
         self.n_lost = 0
         """Decisions whose name is not found in the text any more."""
-        self.changes: dict[int, Change] = {}
+        self.changes: dict[int, ItemChange] = {}
         """The change by each decision, by its index in the journal."""
         self._items: dict[str, Item] = {}
         self._by_place: dict[tuple[int, int], dict[str, Item]] = {}
@@ -156,7 +156,7 @@ class DocumentNames:
             new = open_item(old) if old else None
         else:
             new = _decided(Settled(decision, span, was), old)
-        self.change(index, Change(old, new))
+        self.change(index, ItemChange(old, new))
 
     def _at(self, span: Span) -> Item | None:
         """Find the item at a span: a decided one, or else an open one."""
@@ -232,7 +232,7 @@ class DocumentNames:
                 form = text[other_item.start : other_item.end]
                 raise RefusedError(f"It would cross the name {form}.")
 
-    def change(self, index: int, change: Change) -> None:
+    def change(self, index: int, change: ItemChange) -> None:
         """Replace an item by another, and record the change of the decision with this index.
 
         Only one decision stands at a place: earlier decided items there are removed, and their
@@ -309,7 +309,7 @@ def _decided(settled: Settled, old: Item | None) -> Item:
 
 
 def decision_on(
-    change: Change, *, document: Document, file: str, model: str, reviewer: str, action: str
+    change: ItemChange, *, document: Document, file: str, model: str, reviewer: str, action: str
 ) -> Decision:
     """Make the decision for the journal that records the change of an item."""
     verdict, name, was = _verdict(*change)

@@ -11,8 +11,8 @@ from modeling.workbench.messages import (
     Day,
     EntityRow,
     FormRow,
+    LetterPlace,
     Overview,
-    Place,
     Unlinked,
     UnlinkedRow,
 )
@@ -110,7 +110,7 @@ def unlinked(desk: Desk) -> Unlinked:
         desk.refresh()
         times: Counter[tuple[str, str]] = Counter()
         linked: set[str] = {label for _, label, entity, _ in _names(desk) if entity}
-        first: dict[tuple[str, str], Place] = {}
+        first: dict[tuple[str, str], LetterPlace] = {}
         for letter in desk.letters.all:
             for number, names in enumerate(letter.names):
                 for name in names.names():

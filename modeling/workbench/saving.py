@@ -14,7 +14,7 @@ from corpora.tei.provenance import Model
 from corpora.tei.review import REVIEW
 from corpora.tei.schema import expect
 from corpora.tei.source import Source
-from corpora.tei.writer import Correction, WriteOptions, Written
+from corpora.tei.writer import Correction, WriteOptions, WrittenFile
 from modeling.workbench.desk import Desk
 from modeling.workbench.letters import Letter
 from modeling.workbench.messages import Saved
@@ -122,7 +122,7 @@ def write(
     items: Mapping[str, Sequence[Item]] | None = None,
     *,
     schema: Path | None = None,
-) -> Written:
+) -> WrittenFile:
     """Write the decided items of a letter, each with its model and its reviewer.
 
     ``items`` maps the ids of documents to items (default: all). Names that people added come last.
@@ -133,7 +133,7 @@ def write(
     last = max((one.time for _, one in desk.journal.of_file(letter.name)), default="")
     is_part = letter.name in desk.letters.included
     given = WriteOptions(date=last[:10], schema=schema, is_part=is_part)
-    written = Written(desk.letters.parsed(letter))
+    written = WrittenFile(desk.letters.parsed(letter))
     for (model, reviewer), names, corrections in _by_author(desk, items):
         by = replace(given, reviewer=reviewer)
         written = written.add(names, model=model, options=by, corrections=corrections)

@@ -23,8 +23,8 @@ from corpora.tei.review import REVIEW, model_file
 from corpora.tei.style import reference, template
 from modeling.workbench.desk import Desk
 from modeling.workbench.letters import Letter
-from modeling.workbench.messages import ShownLetter, View
-from modeling.workbench.server import page_files
+from modeling.workbench.messages import DocumentView, ShownLetter
+from modeling.workbench.routes import page_files
 from modeling.workbench.view import tei_of_blocks
 
 _MODULES: Final = (
@@ -76,7 +76,7 @@ def _letter(desk: Desk, letter: Letter) -> ShownLetter:
     """Return a letter as the page shows it, with the TEI of its blocks."""
     shown = desk.letter(letter.number)
     documents = zip(shown["documents"], desk.letters.texts(letter), strict=True)
-    with_tei: list[View] = [{**one, "tei": tei_of_blocks(*text)} for one, text in documents]
+    with_tei: list[DocumentView] = [{**one, "tei": tei_of_blocks(*text)} for one, text in documents]
     return {**shown, "documents": with_tei}
 
 

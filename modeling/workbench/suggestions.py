@@ -14,7 +14,7 @@ from corpora.system.arguments import message_of
 from corpora.system.parsing import parse_json
 from corpora.tei.edition import Edition
 from corpora.tei.provenance import Model
-from corpora.tei.review import REVIEW, Candidate, by_file, mentions_in
+from corpora.tei.review import REVIEW, ReviewedLine, by_file, mentions_in
 from modeling.workbench.letters import FileTexts
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class ListedSuggestions:
     Without a list there are no suggestions: a person marks all names.
     """
 
-    def __init__(self, candidates: Iterable[Candidate] = (), model: Model = REVIEW) -> None:
+    def __init__(self, candidates: Iterable[ReviewedLine] = (), model: Model = REVIEW) -> None:
         self.model = model
         self._by_file = by_file(candidates)
 

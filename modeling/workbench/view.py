@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 
 from corpora.document import Document, Paragraph
 from corpora.tei.edition import Edition, Role
-from corpora.tei.places import Places
+from corpora.tei.places import CharacterPlaces
 from corpora.tei.source import Node, Source
 from modeling.workbench.facsimiles import image_of
 from modeling.workbench.messages import (
-    Block,
     BlockTei,
+    BreakMark,
     DocumentTei,
-    Mark,
+    DocumentView,
     Note,
-    Style,
-    View,
+    ParagraphView,
+    StyledSpan,
 )
 
 _BREAKS = {"pb": "page", "lb": "line", "cb": "column"}
@@ -46,7 +46,7 @@ _NO_PART = -1
 _NOWHERE = np.empty(0, np.int64)
 
 
-def plain_view(document: Document) -> View:
+def plain_view(document: Document) -> DocumentView:
     """Build the view of a document that comes from no TEI file: its blocks and names."""
     return {
         "id": document.id,
@@ -60,12 +60,12 @@ def plain_view(document: Document) -> View:
     }
 
 
-def tei_view(document: Document, places: Places, edition: Edition) -> View:
+def tei_view(document: Document, places: CharacterPlaces, edition: Edition) -> DocumentView:
     """Build the view of a document of a TEI file, with its lines, pages, notes and styles."""
     return _Tei(document, places, edition).view()
 
 
-def _block(paragraph: Paragraph) -> Block:
+def _block(paragraph: Paragraph) -> ParagraphView:
     return {"start": paragraph.start, "end": paragraph.end, "kind": paragraph.kind}
 
 
@@ -74,14 +74,14 @@ class _Tei:
     """A finder of the places of a file's elements in the text of one of its documents."""
 
     document: Document
-    places: Places
+    places: CharacterPlaces
     edition: Edition
 
     @property
     def source(self) -> Source:
         return self.places.source
 
-    def view(self) -> View:
+    def view(self) -> DocumentView:
         blocks = [self._block(each) for each in self.document.paragraphs]
         return {
             **plain_view(self.document),
@@ -114,7 +114,7 @@ class _Tei:
         node = next((n for n in place.node.chain() if n.number >= 0), None) if place else None
         return self._part_of[node.number] if node else _NO_PART
 
-    def _block(self, paragraph: Paragraph) -> Block:
+    def _block(self, paragraph: Paragraph) -> ParagraphView:
         made = _block(paragraph)
         if (part := self._part_at(paragraph.start)) >= 0:
             made["part"] = part
@@ -151,7 +151,7 @@ class _Tei:
         parts, starts = np.unique(part_at[order], return_index=True)
         return dict(zip(parts.tolist(), np.split(order, starts[1:]), strict=True))
 
-    def _marks(self) -> Iterator[Mark]:
+    def _marks(self) -> Iterator[BreakMark]:
         """Yield the beginnings of lines, columns and pages."""
         for node in self.source.nodes:
             if node.name in _BREAKS and not node.is_expanded:
@@ -159,7 +159,7 @@ class _Tei:
                 if at is not None:
                     yield _mark(node, at, image_of(self.source, node))
 
-    def _styles(self) -> Iterator[Style]:
+    def _styles(self) -> Iterator[StyledSpan]:
         offsets, indexes = self._written
         for node in self.source.nodes:
             if node.name in _STYLES and node.last > node.first:
@@ -169,7 +169,7 @@ class _Tei:
                     start, end = int(indexes[first]), int(indexes[last]) + 1
                     yield {"start": start, "end": end, "style": _style(node)}
 
-    def _notes(self, blocks: Sequence[Block]) -> Iterator[Note]:
+    def _notes(self, blocks: Sequence[ParagraphView]) -> Iterator[Note]:
         """Yield the notes that have blocks, each with the offset in the text where it stands."""
         for part in sorted({block["part"] for block in blocks if "part" in block}):
             node = self.source.nodes[part]
@@ -188,8 +188,8 @@ class _Tei:
         return int(self._written[1][positions[index]]) + 1 if index >= 0 else 0
 
 
-def _mark(node: Node, at: int, image: str) -> Mark:
-    made: Mark = {"at": at, "kind": _BREAKS[node.name]}
+def _mark(node: Node, at: int, image: str) -> BreakMark:
+    made: BreakMark = {"at": at, "kind": _BREAKS[node.name]}
     if number := node.attributes.get("n"):
         made["n"] = number
     if node.attributes.get("break") == "no":
@@ -206,7 +206,7 @@ def _style(node: Node) -> str:
     return next((style for style, known in _RENDERED if known.search(said)), _STYLES[node.name])
 
 
-def element_of_block(document: Document, places: Places, block: int) -> Node | None:
+def element_of_block(document: Document, places: CharacterPlaces, block: int) -> Node | None:
     """Find the element that holds all of a block: that of its kind, or else the innermost.
 
     None where nothing of the block is written.
@@ -224,7 +224,7 @@ def element_of_block(document: Document, places: Places, block: int) -> Node | N
     return next(own, holding[0] if holding else None)
 
 
-def tei_of_blocks(document: Document, places: Places) -> DocumentTei:
+def tei_of_blocks(document: Document, places: CharacterPlaces) -> DocumentTei:
     """Return the TEI of each block, and where the characters of the block stand in it.
 
     ``elements`` has each element around a block once. ``blocks`` has, for each block, the index of
@@ -249,7 +249,7 @@ def tei_of_blocks(document: Document, places: Places) -> DocumentTei:
     return {"elements": elements, "blocks": blocks}
 
 
-def _runs(places: Places, paragraph: Paragraph, node: Node) -> Iterator[list[int]]:
+def _runs(places: CharacterPlaces, paragraph: Paragraph, node: Node) -> Iterator[list[int]]:
     run: list[int] = []
     for index in range(paragraph.start, paragraph.end):
         place = places[index]

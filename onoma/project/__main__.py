@@ -23,7 +23,7 @@ from corpora.system.parsing import parse_json
 from corpora.system.writing import output_folder, write_whole
 from onoma.project.recipe import (
     FILE,
-    Step,
+    RecipeStep,
     check_order,
     missing_inputs,
     read_steps,
@@ -52,7 +52,7 @@ class NewOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowOptions:
+class ShowProjectOptions:
     """The folder of a project, and the form of its list."""
 
     folder: Path = option(Path(), positional=True, nargs="?", metavar="DIR", help=_WHERE)
@@ -109,7 +109,7 @@ class _Row(TypedDict):
     done: bool
 
 
-def show(options: ShowOptions) -> Iterator[str]:
+def show(options: ShowProjectOptions) -> Iterator[str]:
     """List the steps: what each reads, and whether it is up to date."""
     folder = options.folder
     steps = _steps(folder)
@@ -161,7 +161,7 @@ def run(options: RunOptions) -> Iterator[str]:
         yield f"{folder}: all steps are done"
 
 
-def _check_inputs(steps: list[Step], folder: Path) -> None:
+def _check_inputs(steps: list[RecipeStep], folder: Path) -> None:
     """Raise ``UsageError`` with all missing inputs, before anything runs."""
     if missing := missing_inputs(steps, folder):
         raise UsageError(
@@ -173,7 +173,7 @@ def _busy(folder: Path, process: str) -> str:
     return f"{folder}: process {process} runs this project. Wait for it."
 
 
-def _do(step: Step, folder: Path) -> None:
+def _do(step: RecipeStep, folder: Path) -> None:
     """Run a command in the user's folder, and record the state of its step.
 
     Meanwhile no state is recorded: the command may change the output, and then fail or be killed.
@@ -211,7 +211,7 @@ def status_of(command: Sequence[str]) -> int:
             raise
 
 
-def _steps(folder: Path) -> list[Step]:
+def _steps(folder: Path) -> list[RecipeStep]:
     steps = read_steps(folder / FILE)
     check_order(steps, file=folder / FILE)
     return steps
@@ -226,7 +226,7 @@ def _done(folder: Path) -> dict[str, str]:
         raise CorpusError(f"{folder / DONE}: damaged ({error}). Remove it.") from error
 
 
-def _is_done(step: Step, folder: Path, done: dict[str, str]) -> bool:
+def _is_done(step: RecipeStep, folder: Path, done: dict[str, str]) -> bool:
     is_there = not step.output or (folder / step.output).exists()
     return is_there and done.get(step.name) == state_of(step, folder)
 
@@ -239,7 +239,7 @@ _COMMANDS = {
         "Write a list of steps (onoma.toml) and a README into a folder.",
     ),
     "show": Subcommand(
-        ShowOptions,
+        ShowProjectOptions,
         show,
         "list the steps, and which are up to date",
         "List the steps, what each reads, and which are up to date.",

@@ -56,7 +56,7 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RecipeStep:
     """A command with its options."""
 
     name: str
@@ -82,7 +82,7 @@ class Step:
         return [*self.words, *(word.seen_from(folder) for word in self.arguments)]
 
 
-def read_steps(file: Path) -> list[Step]:
+def read_steps(file: Path) -> list[RecipeStep]:
     """Read the steps in order; raises ``UsageError`` for an invalid step."""
     try:
         tables = parse_toml(file.read_text("utf-8"), where=file).get("step", [])
@@ -90,7 +90,7 @@ def read_steps(file: Path) -> list[Step]:
         raise UsageError(f"{file}: cannot be read ({error}). See onoma project new.") from error
     if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
         raise UsageError(f"{file}: has no [[step]]. See onoma project new.")
-    steps: list[Step] = []
+    steps: list[RecipeStep] = []
     for number, table in enumerate(tables, 1):
         step = _step(table, where=f"{file}: step {number}", folder=file.parent)
         if step.name in {other.name for other in steps}:
@@ -99,7 +99,7 @@ def read_steps(file: Path) -> list[Step]:
     return steps
 
 
-def _step(table: Mapping[str, object], *, where: str, folder: Path) -> Step:
+def _step(table: Mapping[str, object], *, where: str, folder: Path) -> RecipeStep:
     commands = {command.name: command for command in onoma.commands()}
     options = {key: _at_home(value) for key, value in table.items()}
     name, words = options.pop("name", ""), str(options.pop("onoma", "")).split()
@@ -118,7 +118,7 @@ def _step(table: Mapping[str, object], *, where: str, folder: Path) -> Step:
     except (AttributeError, KeyError):
         raise UsageError(f'{where}: onoma = "{" ".join(words)}": no command.') from None
     output = next((str(options[key]) for key in _OUTPUTS if key in options), "")
-    return Step(
+    return RecipeStep(
         name=name or Path(output).name or words[0],
         words=tuple(words),
         arguments=tuple(
@@ -192,7 +192,7 @@ def _words(value: object) -> list[str]:
     return [str(one) for one in value] if isinstance(value, list) else [str(value)]
 
 
-def sources_of(step: Step, steps: Sequence[Step]) -> list[Step]:
+def sources_of(step: RecipeStep, steps: Sequence[RecipeStep]) -> list[RecipeStep]:
     """Find the steps whose output a step reads."""
     return [
         other
@@ -208,14 +208,14 @@ def _is_inside(path: str, folder: str) -> bool:
     return inside[: len(outside)] == outside
 
 
-def check_order(steps: Sequence[Step], *, file: Path) -> None:
+def check_order(steps: Sequence[RecipeStep], *, file: Path) -> None:
     """Raise ``UsageError`` if a step reads the output of a later one."""
     for number, step in enumerate(steps):
         for other in sources_of(step, steps[number:]):
             raise UsageError(f"{file}: {step.name} reads {other.output}, which a later step makes.")
 
 
-def missing_inputs(steps: Sequence[Step], folder: Path) -> list[str]:
+def missing_inputs(steps: Sequence[RecipeStep], folder: Path) -> list[str]:
     """List the inputs that neither exist nor are made by another step."""
     return [
         f"{word.seen_from(folder)} ({word.option} of {step.name})"
@@ -229,7 +229,7 @@ def missing_inputs(steps: Sequence[Step], folder: Path) -> list[str]:
     ]
 
 
-def state_of(step: Step, folder: Path) -> str:
+def state_of(step: RecipeStep, folder: Path) -> str:
     """Hash all that a step depends on: its command, its inputs, and the code of Onoma.
 
     For outputs of commands, their manifests are hashed; for other files, name, size and time.

@@ -21,7 +21,7 @@ from corpora.news import boilerplate
 from corpora.news.boilerplate import in_partitions
 from corpora.news.duplicate_groups import (
     ROUNDS,
-    Source,
+    ArticleShard,
     entries_of,
     is_settled,
     join,
@@ -64,7 +64,7 @@ class FindBoilerplate(beam.PTransform):
         paragraphs = partial(_read_paragraphs, min_pages=self.min_pages)
         found = (
             pcoll
-            | "List" >> _on_shards(self.work, _list_sources).with_output_types(Source)
+            | "List" >> _on_shards(self.work, _list_sources).with_output_types(ArticleShard)
             | "Spread" >> beam.Reshuffle()
             | "Paragraphs" >> _on_shards(self.work, paragraphs)
             | "Meet" >> beam.GroupByKey()
@@ -89,7 +89,7 @@ class FindDuplicateArticles(beam.PTransform):
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Apply the steps."""
         threshold = self.threshold
-        listed = _on_shards(self.work, _list_sources).with_output_types(Source)
+        listed = _on_shards(self.work, _list_sources).with_output_types(ArticleShard)
         sources = pcoll | "List" >> listed | "Spread" >> beam.Reshuffle()
         links = (
             sources
@@ -157,7 +157,7 @@ def _guard(
         raise UnitFailedError(explain(error, where=work.address)) from error
 
 
-def _list_sources(unit: Unit, work: WorkDirectory) -> Iterator[Source]:
+def _list_sources(unit: Unit, work: WorkDirectory) -> Iterator[ArticleShard]:
     return sources_of(work.count("pages"), [str(file.check()) for file in unit.inputs])
 
 
@@ -166,7 +166,7 @@ def _n_partitions(work: WorkDirectory) -> int:
 
 
 def _read_paragraphs(
-    source: Source, work: WorkDirectory, *, min_pages: int
+    source: ArticleShard, work: WorkDirectory, *, min_pages: int
 ) -> Iterator[tuple[int, bytes]]:
     if source.dataset == "articles" and min_pages:
         entries = boilerplate.entries_of(work.shard("paragraphs", source.index), source.index)
@@ -183,7 +183,7 @@ def _write_boilerplate(found: list[tuple[int, bytes]]) -> Iterator[Rows | Counts
 
 
 def _read_keys(
-    source: Source, work: WorkDirectory, *, threshold: float
+    source: ArticleShard, work: WorkDirectory, *, threshold: float
 ) -> Iterator[tuple[int, bytes]]:
     entries = entries_of(source, work, threshold=threshold)
     yield from in_partitions(entries, by="key", n_partitions=_n_partitions(work))
@@ -214,16 +214,16 @@ def _place(known: tuple[int, Iterable[int]], roots: Mapping[int, int]) -> Iterat
     yield number, (row, roots.get(least, least))
 
 
-def _number(source: Source) -> Iterator[Keyed]:
+def _number(source: ArticleShard) -> Iterator[Keyed]:
     yield source.number, source
 
 
 def _read_members(
-    element: tuple[int, Iterable[Source | tuple[int, int]]], work: WorkDirectory
+    element: tuple[int, Iterable[ArticleShard | tuple[int, int]]], work: WorkDirectory
 ) -> Iterator[Keyed]:
     values = list(element[1])
-    [source] = [value for value in values if isinstance(value, Source)]
-    groups = dict(value for value in values if not isinstance(value, Source))
+    [source] = [value for value in values if isinstance(value, ArticleShard)]
+    groups = dict(value for value in values if not isinstance(value, ArticleShard))
     yield from read_members(source, groups, work) if groups else ()
 
 

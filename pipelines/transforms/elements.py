@@ -62,7 +62,7 @@ class Failed:
     message: str
 
 
-class Record(Protocol):
+class InputRecord(Protocol):
     """An unparsed record of an input, with its place."""
 
     @property
@@ -174,7 +174,7 @@ class _PerRecord(StepFunction):
 
     def _read(self, element: InUnit[object]) -> Iterator[object]:
         """Read a record, or reject it."""
-        record = cast("Record", element.value)
+        record = cast("InputRecord", element.value)
         taken = element if self._has_unit else record
         read = read_record(
             lambda: list(self._function(taken)), source=record.source, position=record.position

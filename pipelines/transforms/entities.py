@@ -22,7 +22,7 @@ from corpora.entities.aliases import (
     sum_occurrences,
     vocab_rows,
 )
-from corpora.entities.choice import Rules, assign_ids, changes, choose, count_changes
+from corpora.entities.choice import EntityLimits, assign_ids, changes, choose, count_changes
 from corpora.entities.counts import (
     MentionCounter,
     PartitionTotals,
@@ -139,7 +139,7 @@ def sum_entities(
 
 
 def choose_entities(
-    _: Unit, *, work: WorkDirectory, rules: Rules, previous: Sequence[InputFile] = ()
+    _: Unit, *, work: WorkDirectory, rules: EntityLimits, previous: Sequence[InputFile] = ()
 ) -> Iterator[Rows | Counts]:
     """Choose the entities that rules keep, most frequent first, and assign ids: ``chosen``.
 

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 from corpora.datasets.columns import batch_of
 from corpora.document import Rejected
 from corpora.entities.vocabulary import EntityVocab
-from corpora.examples.lost_mentions import Listing
-from corpora.examples.maker import COLUMNS, UNSPLIT, WRITTEN, ExampleMaker, Rules, in_chunks
+from corpora.examples.lost_mentions import FirstMentions
+from corpora.examples.maker import COLUMNS, UNSPLIT, WRITTEN, ExampleMaker, ExampleRules, in_chunks
 from corpora.examples.validation import COLUMNS as RATED
 from corpora.examples.validation import NOBODY, merge, ratio_range, read_ranges, threshold
 from corpora.runs.plan import InputFile, Unit
@@ -64,7 +64,11 @@ def keep_tokenizer(work: WorkDirectory, *, files: Sequence[InputFile], opened: s
 
 
 def make_examples(
-    unit: Unit, *, work: WorkDirectory, rules: Rules, vocab: Sequence[InputFile] | None = None
+    unit: Unit,
+    *,
+    work: WorkDirectory,
+    rules: ExampleRules,
+    vocab: Sequence[InputFile] | None = None,
 ) -> Iterator[Yield]:
     """Make examples from documents: packed sentences, their subwords, words and entities.
 
@@ -77,7 +81,7 @@ def make_examples(
     extremes = read_json(work.tables / RATIOS)
     rules = replace(rules, validation=threshold(rules.validation, extremes))
     opened = _opened(work.tables / TOKENIZER, shards, tuple(vocab or ()))
-    maker, listing = ExampleMaker(*opened, rules), Listing()
+    maker, listing = ExampleMaker(*opened, rules), FirstMentions()
     for chunk in chain.from_iterable(map(in_chunks, read_documents(unit, columns=COLUMNS))):
         for rows, made in read_rows(chunk, maker.make):
             if isinstance(made, Rejected):

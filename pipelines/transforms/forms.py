@@ -8,7 +8,7 @@ from itertools import chain
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.datasets.columns import Mentions, batch_of
+from corpora.datasets.columns import MentionColumn, batch_of
 from corpora.document import Rejected
 from corpora.lexicon.words import WordFilter, chosen_words, group_ends, read_words
 from corpora.matching.form_dictionary import (
@@ -99,7 +99,7 @@ def add_mentions(
     forms = _forms_of(work.address, matching, group_column)
     batches = read_documents(unit)
     for dictionary, documents in chain.from_iterable(map(forms.dictionaries_for, batches)):
-        counters["mentions.before"] += len(Mentions.of(documents).structs)
+        counters["mentions.before"] += len(MentionColumn.of(documents).structs)
         add = partial(dictionary.add_to, origin="lexicon")
         for rows, made in read_rows(documents, add):
             if isinstance(made, Rejected):

@@ -7,17 +7,17 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from corpora.datasets.columns import Mentions, batch_of
+from corpora.datasets.columns import MentionColumn, batch_of
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_shards
 from corpora.document import Rejected
 from corpora.evidence.evidence import Evidence, learn
-from corpora.evidence.places import Places
+from corpora.evidence.places import TruthPlaces
 from corpora.hashing.sampling import ratio
 from corpora.matching.form_facts import FormFacts, write_facts
 from corpora.matching.form_table import FormTable
 from corpora.matching.link_truth import labelled
-from corpora.matching.place_features import NAMES, Knowledge
+from corpora.matching.place_features import NAMES, PlaceKnowledge
 from corpora.matching.place_gate import PlaceGate
 from corpora.matching.survey import COLUMNS, Survey, Texts, sum_surveys
 from corpora.runs.plan import Unit
@@ -102,7 +102,7 @@ def learn_gate(work: WorkDirectory, *, min_precision: float) -> Iterator[Counts]
         return
     features = np.array(table.column("features").to_pylist(), np.float64)
     documents = table.column("document").to_pylist()
-    places = Places.of(features, truth, documents, names=NAMES, weights=weights)
+    places = TruthPlaces.of(features, truth, documents, names=NAMES, weights=weights)
     evidence = learn(
         places.part(is_known),
         min_precision=min_precision,
@@ -126,7 +126,7 @@ def gate_mentions(
             continue
         documents, counts = gated
         counters = {f"mentions.{name}": n for name, n in counts.items()}
-        counters["mentions.before"] = len(Mentions.of(rows).structs)
+        counters["mentions.before"] = len(MentionColumn.of(rows).structs)
         yield Rows("", documents)
         yield Counts(counters, read=rows.num_rows, written=rows.num_rows)
 
@@ -146,6 +146,6 @@ def _facts_of(folder: str) -> FormFacts:
 
 
 @lru_cache(maxsize=1)
-def _knowledge_of(folder: str) -> Knowledge:
+def _knowledge_of(folder: str) -> PlaceKnowledge:
     work = WorkDirectory(folder)
-    return Knowledge.open(work.tables, work.shard("chosen", 0))
+    return PlaceKnowledge.open(work.tables, work.shard("chosen", 0))

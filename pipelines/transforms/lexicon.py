@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from corpora.document import Rejected
 from corpora.lexicon.known import KNOWN, in_both_scripts, read_known
-from corpora.lexicon.ranking import Forms, lexicon_rows, mark, rank, read_ranks
+from corpora.lexicon.ranking import Spelling, lexicon_rows, mark, rank, read_ranks
 from corpora.lexicon.scores import fill_scores
 from corpora.lexicon.stages import (
     COLUMNS,
@@ -24,7 +24,7 @@ from corpora.lexicon.streams import Kind
 from corpora.lexicon.tables import (
     Mode,
     Strings,
-    Vocabulary,
+    SymbolVocabulary,
     check_documents,
     write_strings,
     write_vocabulary,
@@ -193,16 +193,16 @@ def make_lexicon(
     ``has_groups``: whether there is more than one lexicon.
     """
     strings = _strings(work.address)
-    forms = Forms(strings, _vocabulary(work.address))
+    forms = Spelling(strings, _vocabulary(work.address))
     ranks = work.shard("ranks", 0)
     for ranked in read_ranks(ranks, part=(unit.number, n_parts), n_rows=strings.n_candidates):
         yield Rows("", lexicon_rows(forms, ranked, has_groups=has_groups))
 
 
 @lru_cache(maxsize=1)  # each worker reads it once
-def _vocabulary(folder: str) -> Vocabulary:
+def _vocabulary(folder: str) -> SymbolVocabulary:
     work = WorkDirectory(folder)
-    return Vocabulary(work.tables, tuple(work.shards("firsts")))
+    return SymbolVocabulary(work.tables, tuple(work.shards("firsts")))
 
 
 def _strings(folder: str, *, mode: Mode = "r") -> Strings:

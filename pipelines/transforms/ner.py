@@ -7,10 +7,10 @@ from typing import Literal
 
 from corpora.document import Rejected
 from corpora.hashing.splits import SPLITS, with_splits
-from corpora.ner.files import Part, read_file
-from corpora.ner.found import Found, Origin
+from corpora.ner.files import FilePart, read_file
+from corpora.ner.found import Origin, PartSentences
 from corpora.ner.labels import LabelMap, load_label_map
-from corpora.ner.layout import Layout
+from corpora.ner.layout import FileLayout
 from corpora.ner.sentence_rows import RowMaker
 from corpora.ner.sources import with_counts_of_source
 from corpora.runs.plan import InputFile, Unit
@@ -24,14 +24,14 @@ class FoundSentences:
 
     source: str
     """The relative name of the file."""
-    found: Found
+    found: PartSentences
     origin: Origin
-    layout: Layout
+    layout: FileLayout
     position: str = ""
 
 
 def read_ner_files(
-    unit: Unit, *, layouts: Mapping[str, Layout], texts: Mapping[str, InputFile]
+    unit: Unit, *, layouts: Mapping[str, FileLayout], texts: Mapping[str, InputFile]
 ) -> Iterator[FoundSentences | Rejected | Counts]:
     """Read the sentences of the files of a unit, or of its part of a file.
 
@@ -47,7 +47,7 @@ def read_ner_files(
             file.check(),
             layout,
             name=file.name,
-            part=Part(**unit.part),
+            part=FilePart(**unit.part),
             text=text.check() if text else None,
         )
         for of_part in read_file_records(of_file, source=file.name):

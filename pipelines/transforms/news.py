@@ -23,9 +23,9 @@ from corpora.news.near_duplicates import (
     signatures_of,
     unsigned,
 )
-from corpora.news.pages import NoPage, Page, Revisit, read_pages, read_saved
+from corpora.news.pages import FetchedPage, NoPage, Revisit, read_pages, read_saved
 from corpora.news.reading import PageReader, revisit_batch
-from corpora.news.rows import ArticleReader, PageArticle, RowCleaner, with_sentences
+from corpora.news.rows import ArticleCollector, PageArticle, RowCleaner, with_sentences
 from corpora.runs.plan import Unit
 from corpora.runs.record_errors import read_record, read_rows
 from corpora.runs.work_directory import WorkDirectory
@@ -48,7 +48,7 @@ def cut_archives(unit: Unit) -> Iterator[Rows]:
 
 def archived_pages(
     unit: Unit, *, work: WorkDirectory, max_page_bytes: int
-) -> Iterator[Page | Revisit | Filtered | Rejected | Counts]:
+) -> Iterator[FetchedPage | Revisit | Filtered | Rejected | Counts]:
     """Read the pages in web archives, WARC or ARC; records that are no page are filtered.
 
     Reads a part of an archive, at most as many records as its limit. The counters are
@@ -79,7 +79,7 @@ def _range_of(unit: Unit, work: WorkDirectory) -> tuple[int, int | None]:
     return row["start"], row["end"]
 
 
-def saved_pages(unit: Unit, *, max_page_bytes: int) -> Iterator[Page | Rejected]:
+def saved_pages(unit: Unit, *, max_page_bytes: int) -> Iterator[FetchedPage | Rejected]:
     """Read files that are a page each; the settings of a unit may add facts about a file."""
     for file in unit.inputs:
         row = unit.settings.get(file.name, {})
@@ -89,7 +89,7 @@ def saved_pages(unit: Unit, *, max_page_bytes: int) -> Iterator[Page | Rejected]
 def read_articles(
     unit: Unit,
     *,
-    pages: Callable[[Unit], Iterable[Page | Revisit | Filtered | Rejected | Counts]],
+    pages: Callable[[Unit], Iterable[FetchedPage | Revisit | Filtered | Rejected | Counts]],
     extractor: str,
     thresholds: Thresholds,
     license: str | None = None,
@@ -103,13 +103,16 @@ def read_articles(
     of an article; ``license``: that of articles that state none; None: unknown.
     """
     revisits: list[Revisit] = []
-    reader, articles = PageReader(extractor, Bounds()), ArticleReader(thresholds, license=license)
+    reader, articles = (
+        PageReader(extractor, Bounds()),
+        ArticleCollector(thresholds, license=license),
+    )
     for page in pages(unit):
         if isinstance(page, Revisit):
             revisits.append(page)
             yield Filtered(page.source, "revisit")
             continue
-        article = reader.read(page) if isinstance(page, Page) else page
+        article = reader.read(page) if isinstance(page, FetchedPage) else page
         yield _fate_of(article, articles) if isinstance(article, PageArticle) else article
         if articles.documents.n_characters >= CHARACTERS_PER_BATCH:
             yield Rows("pages", articles.documents.batch())
@@ -120,7 +123,7 @@ def read_articles(
     yield Counts(articles.counters)
 
 
-def _fate_of(article: PageArticle, articles: ArticleReader) -> Passed | Filtered | Rejected:
+def _fate_of(article: PageArticle, articles: ArticleCollector) -> Passed | Filtered | Rejected:
     """Add an article to the others, or tell why it is left out."""
     reason = article.page.guard(partial(articles.add, article))
     if isinstance(reason, Rejected):

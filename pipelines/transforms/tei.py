@@ -15,7 +15,7 @@ from corpora.registers.linking import identify_text
 from corpora.registers.register import Register, read_registers
 from corpora.runs.plan import InputFile
 from corpora.tei.edition import Edition, load_edition
-from corpora.tei.include import Part
+from corpora.tei.include import IncludedPart
 from corpora.tei.languages import Abbreviations
 from corpora.tei.reader import TeiText, read_tei
 from corpora.tei.xml import XmlError
@@ -41,7 +41,7 @@ def parse_tei(
     has_lines: bool = False,
     learned: Mapping[str, Abbreviations],
     included: Mapping[str, InputFile],
-    repeated: Mapping[str, Collection[Part]],
+    repeated: Mapping[str, Collection[IncludedPart]],
     max_bytes: int = sys.maxsize,
 ) -> Iterator[ParsedFile | Counts | Filtered | Rejected]:
     """Parse a TEI file to documents with mentions.

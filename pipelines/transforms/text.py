@@ -11,14 +11,14 @@ from corpora.runs.plan import Unit
 from corpora.runs.record_errors import read_record
 from corpora.text.characters import Normalization
 from corpora.text.documents import DocumentMaker
-from corpora.text.reader import Settings, read_unit
+from corpora.text.reader import TextSettings, read_unit
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
 
 
 def make_documents(
     unit: Unit,
     *,
-    settings: Settings,
+    settings: TextSettings,
     lang: str | None = None,
     license: str | None = None,
     paragraphs: str = "auto",

@@ -9,7 +9,7 @@ from corpora.entities.counts import Sums, by_partition, partitions_of
 from corpora.runs.plan import Unit
 from corpora.runs.record_errors import read_rows
 from corpora.runs.work_directory import WorkDirectory
-from corpora.tokenization.learning import Rules, learn, limited, measure, subword_rows
+from corpora.tokenization.learning import VocabularyLimits, learn, limited, measure, subword_rows
 from corpora.tokenization.word_counts import CharacterCounts, WordCounter, WordTable, total_batches
 from pipelines.outcomes import Counts, Rows
 from pipelines.transforms.documents import read_documents
@@ -44,7 +44,9 @@ def sum_words(unit: Unit, *, work: WorkDirectory) -> Iterator[Rows]:
     yield from Rows.each("totals", total_batches(totals))
 
 
-def learn_subwords(_: Unit, *, work: WorkDirectory, rules: Rules) -> Iterator[Rows | Counts]:
+def learn_subwords(
+    _: Unit, *, work: WorkDirectory, rules: VocabularyLimits
+) -> Iterator[Rows | Counts]:
     """Learn a vocabulary from the counts of all words, and count its subwords in them.
 
     The counts are the shards of ``totals``, which are read more than once.

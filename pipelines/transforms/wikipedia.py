@@ -19,17 +19,17 @@ from corpora.runs.duplicates import DuplicateRows
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_record, read_rows
 from corpora.runs.work_directory import WorkDirectory
-from corpora.wikipedia.articles import Article, ArticleReader, Redirect, id_of, read_definition
+from corpora.wikipedia.articles import ArticleReader, Redirect, WikiArticle, id_of, read_definition
 from corpora.wikipedia.block_rows import finished_blocks, resolve_blocks
 from corpora.wikipedia.blocks import ExtractorError
 from corpora.wikipedia.definitions import Definitions, build_definitions
 from corpora.wikipedia.dump import read_pages_of, read_template_pages
 from corpora.wikipedia.page_items import PageItems, build_page_items, with_items
-from corpora.wikipedia.pages import Page
+from corpora.wikipedia.pages import WikiPage
 from corpora.wikipedia.readers import DEFINITIONS, REDIRECTS, UNMATCHED, reader_of, resolver_of
 from corpora.wikipedia.resolution import Resolver
 from corpora.wikipedia.reuse import AGAIN, DAMAGED
-from corpora.wikipedia.reuse_places import Earlier, Place, name_of
+from corpora.wikipedia.reuse_places import Earlier, RowPlace, name_of
 from corpora.wikipedia.reuse_rows import PageRows, TakenRows
 from corpora.wikipedia.revisions import (
     OLDER,
@@ -54,7 +54,7 @@ ITEMS = "items"
 
 def read_dump(
     unit: Unit, *, work: WorkDirectory, settings: WikiSettings
-) -> Iterator[Page | Place | Rejected | Counts]:
+) -> Iterator[WikiPage | RowPlace | Rejected | Counts]:
     """Read the pages of a range of a dump; for an unchanged page, the place of its earlier row."""
     definitions = Definitions(work.tables / DEFINITIONS) if settings.expand_templates else None
     earlier = None
@@ -108,7 +108,7 @@ def parse_pages(
     reader = reader_of(settings, tables, definitions)
     parser = _PageParser(reader, settings, unit.inputs[0].name)
     for page in read_dump(unit, work=work, settings=settings):
-        if isinstance(page, Page | Place):
+        if isinstance(page, WikiPage | RowPlace):
             yield from parser.add(page)
         else:
             yield page
@@ -125,9 +125,9 @@ class _PageParser:
         self._redirects: list[Redirect] = []
         self._named: list[Redirect] = []
         self._revisions = RevisionRows()
-        self._last: Page | Place | None = None
+        self._last: WikiPage | RowPlace | None = None
 
-    def add(self, page: Page | Place) -> Iterator[Yield]:
+    def add(self, page: WikiPage | RowPlace) -> Iterator[Yield]:
         """Parse the page before, unless this one is another revision of it."""
         last, self._last = self._last, page
         if page.n_older:
@@ -140,12 +140,12 @@ class _PageParser:
         yield Filtered(self._source, OLDER)
         self._last = max(last, page, key=attrgetter("version"))
 
-    def _id(self, page: Page | Place) -> str:
-        return page.id if isinstance(page, Place) else id_of(page, self._reader.wiki)
+    def _id(self, page: WikiPage | RowPlace) -> str:
+        return page.id if isinstance(page, RowPlace) else id_of(page, self._reader.wiki)
 
-    def _add(self, page: Page | Place) -> Iterator[Yield]:
+    def _add(self, page: WikiPage | RowPlace) -> Iterator[Yield]:
         """Parse a page, or take its earlier row over."""
-        if isinstance(page, Place):
+        if isinstance(page, RowPlace):
             self._rows.take(page)
             self._note(page, meaning=page.meaning, name=page.title)
             self._add_redirects(page)
@@ -158,12 +158,14 @@ class _PageParser:
         if self._rows.n_characters >= CHARACTERS_PER_BATCH:
             yield Rows("pages", self._rows.batch())
 
-    def _note(self, page: Page | Place, outcome: str | None = None, **titles: str | None) -> None:
+    def _note(
+        self, page: WikiPage | RowPlace, outcome: str | None = None, **titles: str | None
+    ) -> None:
         if not self._settings.variants:
             titles["name"] = None
         self._revisions.add(self._id(page), page.version, outcome=outcome, **titles)
 
-    def _read(self, page: Page) -> Rejected | None:
+    def _read(self, page: WikiPage) -> Rejected | None:
         """Keep what a page is read as; return a rejection, if it is one."""
         try:
             found = self._reader.read(page)
@@ -175,7 +177,7 @@ class _PageParser:
                 message=f"{self._source}: {page.position}: page {page.title!r}: {error}",
                 excerpt=page.text[:200],
             )
-        if isinstance(found, Article):
+        if isinstance(found, WikiArticle):
             self._rows.add(found)
             self._add_redirects(page)
             self._note(page, meaning=found.meaning, name=page.title)
@@ -187,7 +189,7 @@ class _PageParser:
             self._note(page, found.reason, title=title, meaning=found.meaning)
         return None
 
-    def _add_redirects(self, page: Page | Place) -> None:
+    def _add_redirects(self, page: WikiPage | RowPlace) -> None:
         """Add the redirects that the record of a rendered page names, after those with pages."""
         wiki = self._settings.site.wiki
         self._named += (Redirect(f"{wiki}:{n}", n, page.title, "") for n in page.redirects)

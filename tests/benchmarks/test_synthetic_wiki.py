@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.synthetic_wiki import Wiki, write_dump
 from corpora.wikipedia.dump import examine, read_pages
-from corpora.wikipedia.pages import Page
+from corpora.wikipedia.pages import WikiPage
 
 N_ARTICLES = 450
 
@@ -41,7 +41,7 @@ def test_bytes_do_not_depend_on_the_workers(dumps):
 def test_every_page_is_well_formed_and_has_an_id_and_a_title_of_its_own(dumps):
     pages = pages_of(dumps[1, 1])
 
-    assert all(isinstance(page, Page) for page in pages)
+    assert all(isinstance(page, WikiPage) for page in pages)
     assert len({page.id for page in pages}) == len(pages) > 2 * N_ARTICLES
     assert len({page.title for page in pages}) == len(pages)
     articles = [page.text for page in pages if page.namespace == 0 and page.redirect is None]

@@ -6,7 +6,7 @@ from corpora.concordance.collect import collect
 from corpora.concordance.pages import make_pages
 from corpora.document import Document, Mention
 from corpora.reports import counted, folded, markdown_table
-from corpora.reports.pages import Details, Heading, Items, Listing, Table, Text, to_html
+from corpora.reports.pages import Details, Heading, Items, Preformatted, Prose, Table, to_html
 
 LONG = "x" * 300
 
@@ -57,7 +57,7 @@ def test_a_table_is_scrolled_by_keys_and_has_no_empty_headings():
 
 @pytest.mark.parametrize(
     "block",
-    [Text("<i>"), Items(["<i>"]), Listing("<i>"), Heading("<i>"), Table([("<i>", "<i>")])],
+    [Prose("<i>"), Items(["<i>"]), Preformatted("<i>"), Heading("<i>"), Table([("<i>", "<i>")])],
 )
 def test_no_text_is_markup(block):
     page = to_html([Heading("<i>", 1), block, Details("<i>", [block])])
@@ -84,7 +84,7 @@ def concordance_pages():
 def evaluation_page():
     rows = [["", LONG, "F1"], [LONG, LONG, "0.5"], ["b", "c", "1"]]
     return to_html(
-        [Heading(LONG, 1), Text(LONG), Items([LONG]), Table(rows), Table(rows, n_texts=2)]
+        [Heading(LONG, 1), Prose(LONG), Items([LONG]), Table(rows), Table(rows, n_texts=2)]
     )
 
 

@@ -16,7 +16,7 @@ import torch
 
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
-from modeling.models.pretraining import PretrainingModel
+from modeling.models.pretraining_model import PretrainingModel
 from tests.processes import PYTHONPATH
 
 DATA = Path(__file__).resolve().parents[1] / "data"

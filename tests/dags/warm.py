@@ -20,8 +20,8 @@ from pathlib import Path
 
 LOADED = (
     "modeling.evaluate.runs",
-    "modeling.finetune.session",
-    "modeling.training.session",
+    "modeling.finetune.finetuning",
+    "modeling.training.pretraining_run",
     "pipelines.in_memory",
     "seqeval.metrics",
 )

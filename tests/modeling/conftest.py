@@ -10,7 +10,7 @@ from corpora.datasets.shards import ShardWriter
 from corpora.document import Sentence
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
-from modeling.models.pretraining import PretrainingModel
+from modeling.models.pretraining_model import PretrainingModel
 from tests.datasets import write_dataset
 
 N_WORDS, N_ENTITIES = 40, 8

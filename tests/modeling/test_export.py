@@ -12,7 +12,7 @@ from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
 from modeling.export.__main__ import main
 from modeling.finetune.data import NerData
 from modeling.huggingface.importing import read_pretrained
-from modeling.models.pretraining import PretrainingModel
+from modeling.models.pretraining_model import PretrainingModel
 from modeling.taggers.encoder import Encoder
 
 

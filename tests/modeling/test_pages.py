@@ -2,7 +2,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from corpora.reports.pages import Text, to_markdown
+from corpora.reports.pages import Prose, to_markdown
 from modeling.pages import new_figure, to_svg
 
 
@@ -16,7 +16,7 @@ from modeling.pages import new_figure, to_svg
     ],
 )
 def test_names_are_no_markup_in_markdown(text, written):
-    assert to_markdown([Text(text)]) == f"{written}\n"
+    assert to_markdown([Prose(text)]) == f"{written}\n"
 
 
 def test_styles_of_a_picture_become_attributes_and_its_texts_stay():

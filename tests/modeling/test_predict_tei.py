@@ -14,7 +14,7 @@ from corpora.tei.edition import edition_path, load_edition
 from corpora.tei.reader import read_tei
 from corpora.tei.review import read_candidates
 from corpora.tei.undo import Undone
-from modeling.link.linker import Training
+from modeling.link.linker import LinkerTraining
 from modeling.link.records import record_of
 from modeling.predict import tei as predicting
 from tests.modeling.test_predict import predict
@@ -68,7 +68,7 @@ def test_names_are_written_with_the_entity_of_a_linker_and_taken_out_again(
         return Document(id=f"{number}", group="g", source="s", text=text, mentions=tuple(places))
 
     records = [record_of(seen(number)) for number in range(40)]
-    Training(records, {}, max_wrong=0.1).train().save(tmp_path / "linker")
+    LinkerTraining(records, {}, max_wrong=0.1).train().save(tmp_path / "linker")
     out = tmp_path / "out"
     options = (*TEI_OPTIONS, labels, "--link", tmp_path / "linker", "--output", out)
     assert predict(tagger_run, "--tei", letter, *options) == 0

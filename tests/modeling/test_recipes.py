@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from modeling.config import ConfigError, PretrainConfig
-from modeling.models.pretraining import PretrainingModel
-from modeling.recipes import change, tagging
-from modeling.recipes.pretraining import RECIPES, recipe
+from modeling.models.pretraining_model import PretrainingModel
+from modeling.recipes import change, tagging_recipes
+from modeling.recipes.pretraining_recipes import RECIPES, recipe
 from modeling.tagging_config import HEADS
 from modeling.training.schedules import build_schedule
 
@@ -208,7 +208,7 @@ def test_an_unknown_recipe_lists_those_there_are():
 
 def test_a_recipe_for_encoders_is_answered_with_those_for_taggers():
     with pytest.raises(ConfigError, match=r"onoma finetune crf_small --model RUN; .*cse"):
-        tagging.recipe("entity_bert_small")
+        tagging_recipes.recipe("entity_bert_small")
 
 
 def test_the_page_of_taggers_has_each_head_with_its_decoders():

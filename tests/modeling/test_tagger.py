@@ -9,7 +9,7 @@ from corpora.document import Document, Mention, Paragraph, Sentence, Span
 from corpora.errors import CorpusError, UsageError
 from corpora.ner.labels import LabelMap
 from modeling.finetune.data import NerData
-from modeling.models.tagging import TaggingModel
+from modeling.models.tagging_model import TaggingModel
 from modeling.taggers import processes
 from modeling.taggers.encoder import Encoder
 from modeling.taggers.tagger import Tagger, document_of

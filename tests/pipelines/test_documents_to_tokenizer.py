@@ -17,7 +17,7 @@ from corpora.document import Document
 from corpora.entities.counts import Sums
 from corpora.store.inspection import main as shards
 from corpora.tokenization import learning
-from corpora.tokenization.learning import Rules, learn, limited, size_for
+from corpora.tokenization.learning import VocabularyLimits, learn, limited, size_for
 from corpora.tokenization.tokenizers import SPECIALS, UNK, Tokenizer, wordpiece
 from corpora.tokenization.word_counts import CharacterCounts, WordCounter, WordTable, total_batches
 from pipelines import documents_to_tokenizer as pipeline
@@ -97,7 +97,7 @@ def table_of(folder, counts):
 def learned(counts, **rules):
     with tempfile.TemporaryDirectory() as folder:
         table = table_of(folder, counts)
-        chosen = limited(Rules(**SETTINGS | rules), table)
+        chosen = limited(VocabularyLimits(**SETTINGS | rules), table)
         return learn(table, CharacterCounts.of(table), chosen)
 
 
@@ -162,7 +162,7 @@ def test_no_more_than_the_most_frequent_words_are_learned_from(
     monkeypatch.setattr(learning, "MAX_WORDS", max_words)
     table = table_of(tmp_path, {"a": 5, "b": 5, "c": 3, "d": 1, "e": 1, "f": 1})
 
-    rules = limited(Rules(**SETTINGS), table)
+    rules = limited(VocabularyLimits(**SETTINGS), table)
 
     assert rules.min_count == least
 

@@ -10,7 +10,7 @@ import pytest
 
 from corpora.concordance.__main__ import main as concordance
 from corpora.datasets.shards import open_dataset
-from corpora.registers.lines import Lines
+from corpora.registers.lines import TextLines
 from corpora.runs import plan
 from corpora.store.inspection import main as shards
 from pipelines.tei_to_ner import main
@@ -167,7 +167,7 @@ def test_lines_are_those_of_the_mentions_in_the_files(tmp_path, capsys):
     assert run(tmp_path / "without") == 0
 
     for document in open_dataset(tmp_path / "with/documents", "documents").records():
-        data, lines = (LETTERS / document.id).read_bytes(), Lines(document.metadata)
+        data, lines = (LETTERS / document.id).read_bytes(), TextLines(document.metadata)
         for mention in document.mentions:
             before = data[: int(mention.attributes["byte"])]
             assert lines.at(mention.start) >= before.count(b"\n") + 1

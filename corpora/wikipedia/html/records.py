@@ -19,14 +19,14 @@ from corpora.document import Rejected
 from corpora.runs.record_errors import read_record
 from corpora.system.parsing import ParseError, parse_json
 from corpora.wikipedia.chunks import Chunk, Damage
-from corpora.wikipedia.pages import HTML, Page, PageError, excerpt, reject, reject_damage
+from corpora.wikipedia.pages import HTML, PageError, WikiPage, excerpt, reject, reject_damage
 from corpora.wikipedia.segments import Edge, Segment, hash_of
 from corpora.wikipedia.siteinfo import SiteInfo, site_of
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer as Buffer
 
-    from corpora.wikipedia.reuse_places import Place
+    from corpora.wikipedia.reuse_places import RowPlace
 
 FORMS = frozenset({"lines", "record", "html", "tar"})
 """The forms of files of rendered pages: a record in each line, in the whole file; HTML; a tar of
@@ -112,8 +112,8 @@ def read_rendered(
     from_start: bool,
     source: str,
     max_bytes: int,
-    find: "Callable[[Page], Place | None] | None" = None,
-) -> Iterator["Page | Rejected | Place"]:
+    find: "Callable[[WikiPage], RowPlace | None] | None" = None,
+) -> Iterator["WikiPage | Rejected | RowPlace"]:
     """Read the pages of a range; ``find`` and rejections are those of ``dump.read_pages``."""
     if form == "lines":
         segments = cut_lines(items, from_start=from_start, max_bytes=max_bytes)
@@ -178,8 +178,12 @@ def _read_whole(file: RawIOBase | IO[bytes], position: str, max_bytes: int) -> S
 
 
 def _record(
-    segment: Segment, form: str, *, source: str, find: "Callable[[Page], Place | None] | None"
-) -> "Page | Rejected | Place | None":
+    segment: Segment,
+    form: str,
+    *,
+    source: str,
+    find: "Callable[[WikiPage], RowPlace | None] | None",
+) -> "WikiPage | Rejected | RowPlace | None":
     """Read a segment as a page or a rejection; None for a header of a tar, or an empty line."""
     if segment.is_too_large:
         return reject(segment, "too_large", f"has {segment.size:,} bytes or more", source=source)
@@ -192,7 +196,7 @@ def _record(
         if not data.strip() or (zero and not data.startswith(b"{")):
             return None
 
-    def read() -> "Page | Rejected | Place":
+    def read() -> "WikiPage | Rejected | RowPlace":
         try:
             name = segment.position if form == "tar" else source
             page = _page(segment, data, form, name=name)
@@ -207,14 +211,14 @@ def _record(
     return read_record(read, source=source, position=segment.position, excerpt=excerpt(data))
 
 
-def _page(segment: Segment, data: bytes, form: str, *, name: str) -> Page:
+def _page(segment: Segment, data: bytes, form: str, *, name: str) -> WikiPage:
     """Read a page; ``name`` is that of the file, for a page that does not say its title."""
     is_html = form in ("html", "tar")
     page = page_of_html(data, name=name) if is_html else page_of_record(data)
     return replace(page, position=segment.position, hash=_hash_of(page))
 
 
-def _hash_of(page: Page) -> str:
+def _hash_of(page: WikiPage) -> str:
     """Return the hash of what is read of a page.
 
     Records also hold what differs in each dump: counts, scores, the time when they were written.
@@ -224,7 +228,7 @@ def _hash_of(page: Page) -> str:
     return hash_of("\0".join(map(str, (*parts, *more))).encode("utf-8", "surrogatepass"))
 
 
-def page_of_record(data: bytes) -> Page:
+def page_of_record(data: bytes) -> WikiPage:
     """Read a record of Wikimedia Enterprise; raises ``PageError``."""
     record = _parsed(data)
     title, html = _text(record, "name"), _text(record, "article_body", "html")
@@ -236,7 +240,7 @@ def page_of_record(data: bytes) -> Page:
     properties = _properties(html)
     namespace = _text(record, "namespace", "identifier")
     licenses, redirects = record.get("license"), record.get("redirects")
-    return Page(
+    return WikiPage(
         title=title,
         namespace=int(namespace) if namespace.lstrip("-").isdecimal() else 0,
         id=_text(record, "identifier"),
@@ -254,7 +258,7 @@ def page_of_record(data: bytes) -> Page:
     )
 
 
-def page_of_html(data: bytes, *, name: str = "") -> Page:
+def page_of_html(data: bytes, *, name: str = "") -> WikiPage:
     """Read an HTML page by the properties that Parsoid and skins write into its head.
 
     A part of a page, which has none, gets the ``name`` of its file as its title.
@@ -265,7 +269,7 @@ def page_of_html(data: bytes, *, name: str = "") -> Page:
     properties = _properties(html)
     title = _title(properties) or unquote(PurePosixPath(name).stem).replace("_", " ")
     namespace = properties.get("namespace", "0")
-    return Page(
+    return WikiPage(
         title=title,
         namespace=int(namespace),
         id=properties.get("id", ""),

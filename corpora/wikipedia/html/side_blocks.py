@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from corpora.system.parsing import ParseError, parse_json
 from corpora.wikipedia.aside import Cell, SideBlock
-from corpora.wikipedia.blocks import Link
+from corpora.wikipedia.blocks import TitleLink
 from corpora.wikipedia.cells import Grid, assemble
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _SECTIONS = frozenset({"tbody", "thead", "tfoot"})
 _TEMPLATE = re.compile(r'"target":\{"wt":("(?:[^"\\]|\\.)*")')
 
 
-ReadAlone = Callable[["LexborNode"], tuple[str, list[Link], "SideBlocks"]]
+ReadAlone = Callable[["LexborNode"], tuple[str, list[TitleLink], "SideBlocks"]]
 """A reader of an element by itself: to its text, its links, and the blocks in it."""
 
 

@@ -15,13 +15,13 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from corpora.segmentation.language_tags import is_tag, primary_language
 from corpora.segmentation.scripts import is_solid
 from corpora.system.parsing import ParseError, parse_json, parse_toml
-from corpora.wikipedia.blocks import Blocks, ExtractorError, Link, PageText
+from corpora.wikipedia.blocks import ExtractorError, PageBlocks, PageText, TitleLink
 from corpora.wikipedia.disambiguation import signs_of
 from corpora.wikipedia.html.side_blocks import SideBlocks
 from corpora.wikipedia.inline_text import SCRIPTS, symbol_of
 from corpora.wikipedia.ledger import count_words
 from corpora.wikipedia.templates import TemplateTable
-from corpora.wikipedia.titles import ABROAD, Target, Wiki, note_category
+from corpora.wikipedia.titles import ABROAD, LinkTarget, Wiki, note_category
 
 MAX_DEPTH = 250
 """The deepest that the elements of a page may nest."""
@@ -69,7 +69,7 @@ def extract(
 ) -> PageText:
     """Read the HTML of a page, whose templates are expanded; raises ``ExtractorError``."""
     tree = LexborHTMLParser(html)
-    reader = Reader(wiki, title, SideBlocks(blocks) if blocks else None)
+    reader = HtmlPageReader(wiki, title, SideBlocks(blocks) if blocks else None)
     page = reader.read(_content(tree))
     for link in tree.css(_CATEGORIES):
         title = reader.title_of((link.attributes.get("href") or "").partition("#")[0])
@@ -90,15 +90,15 @@ def _content(tree: LexborHTMLParser) -> LexborNode | None:
     return tree.body or tree.root
 
 
-class Reader:
+class HtmlPageReader:
     """A reader of the elements of one page."""
 
     def __init__(self, wiki: Wiki, title: str, side: SideBlocks | None = None) -> None:
         """Begin a page, or a part of one; ``side`` collects the blocks to keep."""
         self.wiki, self.title, self.side = wiki, title, side
-        self.page, self.out, self.kind = PageText(), Blocks(), "p"
+        self.page, self.out, self.kind = PageText(), PageBlocks(), "p"
         self.level: int | None = None
-        self.targets: dict[str, Target | None] = {}
+        self.targets: dict[str, LinkTarget | None] = {}
         """The pages that addresses lead to: links and their counts ask twice."""
 
     def read(self, content: LexborNode | None) -> PageText:
@@ -119,10 +119,10 @@ class Reader:
             page.aside, page.n_undefined = self.side.finished(len(page.text))
         return page
 
-    def read_alone(self, node: LexborNode) -> tuple[str, list[Link], SideBlocks]:
+    def read_alone(self, node: LexborNode) -> tuple[str, list[TitleLink], SideBlocks]:
         """Read a part of the page by itself."""
         side = SideBlocks(self.side.kinds if self.side else frozenset())
-        inside = Reader(self.wiki, self.title, side)
+        inside = HtmlPageReader(self.wiki, self.title, side)
         inside.children(node, 1)
         inside.out.close()
         return "".join(inside.out.parts), inside.page.links, side
@@ -296,9 +296,9 @@ class Reader:
             return
         end = start + len(shown.strip())
         self.out.has_link = True
-        self.page.links.append(Link(start, end, target.title, target.section))
+        self.page.links.append(TitleLink(start, end, target.title, target.section))
 
-    def target(self, attributes: Attributes) -> Target | None:
+    def target(self, attributes: Attributes) -> LinkTarget | None:
         """Return the page of this or another wiki that a link leads to; None for other links."""
         relation, names = attributes.get("rel") or "", attributes.get("class") or ""
         address = attributes.get("href")
@@ -310,7 +310,7 @@ class Reader:
         if "mw:WikiLink/Interwiki" in relation or "extiw" in names:
             return self.wiki.page_at(address)
         if address.startswith("#"):
-            return Target("section", "", address[1:], "")
+            return LinkTarget("section", "", address[1:], "")
         if address not in self.targets:
             title = self.title_of(address)
             self.targets[address] = self.wiki.target(f":{title}") if title else None
@@ -344,7 +344,7 @@ def _is_code(shown: str, entity: str) -> bool:
     return entity.startswith(ABROAD) and entity.startswith((f"{ABROAD}{shown}wik", f"{shown}:"))
 
 
-def _since(out: Blocks, offset: int) -> str:
+def _since(out: PageBlocks, offset: int) -> str:
     """Return the text from an offset on."""
     pieces, left = [], out.length - offset
     for piece in reversed(out.parts):

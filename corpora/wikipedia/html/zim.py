@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 from corpora.document import Rejected
 from corpora.errors import CorpusError
 from corpora.runs.plan import InputFile
-from corpora.wikipedia.pages import HTML, Page, PageError
+from corpora.wikipedia.pages import HTML, PageError, WikiPage
 from corpora.wikipedia.segments import HASH_DIGITS
 from corpora.wikipedia.siteinfo import PROJECTS, SiteInfo, site_of
 
 if TYPE_CHECKING:
     from libzim.reader import Archive, Entry
 
-    from corpora.wikipedia.reuse_places import Place
+    from corpora.wikipedia.reuse_places import RowPlace
 
 MAGIC = b"ZIM\x04"
 _NAME = re.compile(rf"(?:.*[./])?({'|'.join(PROJECTS)})_([a-z-]+)(?:_|$)")
@@ -87,8 +87,8 @@ def read_zim(
     *,
     source: str,
     max_bytes: int,
-    find: "Callable[[Page], Place | None] | None" = None,
-) -> "Iterator[Page | Rejected | Place]":
+    find: "Callable[[WikiPage], RowPlace | None] | None" = None,
+) -> "Iterator[WikiPage | Rejected | RowPlace]":
     """Read the pages among some entries; ``find`` and rejections as in ``dump.read_pages``."""
     archive = open_zim(path)
     is_spaced = not archive.has_new_namespace_scheme
@@ -109,7 +109,7 @@ def read_zim(
             yield (find(page) if find and page.hash else None) or page
 
 
-def _page(entry: "Entry", position: str, *, is_spaced: bool, max_bytes: int) -> Page | None:
+def _page(entry: "Entry", position: str, *, is_spaced: bool, max_bytes: int) -> WikiPage | None:
     """Read an entry; None if it is no page. Raises ``PageError``."""
     if is_spaced and not entry.path.startswith("A/"):
         return None
@@ -117,7 +117,7 @@ def _page(entry: "Entry", position: str, *, is_spaced: bool, max_bytes: int) -> 
         target = entry.get_redirect_entry()
         if is_spaced and not target.path.startswith("A/"):
             return None
-        return Page(
+        return WikiPage(
             title=_title(entry.path),
             namespace=0,
             redirect=_title(target.path),
@@ -131,7 +131,7 @@ def _page(entry: "Entry", position: str, *, is_spaced: bool, max_bytes: int) -> 
     if item.size > max_bytes:
         raise PageError("too_large", f"has {item.size:,} bytes. Or raise the bound")
     content = bytes(item.content)
-    return Page(
+    return WikiPage(
         title=_title(entry.path),
         namespace=0,
         model=HTML,

@@ -8,8 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from corpora.crawl.fetcher import open_fetcher
 from corpora.crawl.pace import Clock
-from corpora.crawl.types import Refused, SitePolicy
-from corpora.news.pages import Page, Revisit, read_pages
+from corpora.crawl.types import NoAnswer, SitePolicy
+from corpora.news.pages import FetchedPage, Revisit, read_pages
 from corpora.warc.archives import read_archive
 
 HTML = {"Content-Type": "text/html; charset=utf-8"}
@@ -166,9 +166,9 @@ def pages(folder):
         page
         for path in sorted(folder.glob("*.warc.gz"))
         for page in read_pages(path, source=path.name, max_bytes=1 << 20)
-        if isinstance(page, Page | Revisit)
+        if isinstance(page, FetchedPage | Revisit)
     ]
 
 
 def is_refused(answer, reason):
-    return isinstance(answer, Refused) and answer.reason == reason
+    return isinstance(answer, NoAnswer) and answer.reason == reason

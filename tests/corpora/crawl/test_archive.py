@@ -16,7 +16,7 @@ from corpora.crawl.archive import Archive
 from corpora.crawl.archive_index import NAME, ArchiveIndex
 from corpora.crawl.pace import Used
 from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError
-from corpora.news.pages import NoPage, Page, Revisit, read_pages
+from corpora.news.pages import FetchedPage, NoPage, Revisit, read_pages
 from corpora.warc.archives import ArchiveRecord, read_archive
 from corpora.warc.writer import (
     Asked,
@@ -129,7 +129,7 @@ def test_the_news_reader_finds_the_page_and_nothing_that_only_looks_like_one(fol
     found = list(read_pages(path, source="x", max_bytes=10_000))
 
     info, first, failed, status, revisit = found
-    assert isinstance(first, Page)
+    assert isinstance(first, FetchedPage)
     assert (first.url, first.body, first.digest) == (
         "https://a.example/a",
         HTML,

@@ -10,7 +10,7 @@ from protego import Protego
 
 from corpora.crawl.pace import HostPace
 from corpora.crawl.reservations import (
-    Decision,
+    MiningDecision,
     ai_agents,
     decide_by_headers,
     forbids_training,
@@ -113,7 +113,7 @@ def test_whatever_stands_there_something_is_decided(text):
 def test_a_group_for_an_agent_that_learns_reserves_what_it_disallows(agent):
     text = f"User-agent: *\nAllow: /\n\nUser-agent: {agent.upper()}\nDisallow: /news/\n"
 
-    assert decide(text, "/news/1") == Decision("reserved", f"robots.txt: {agent}")
+    assert decide(text, "/news/1") == MiningDecision("reserved", f"robots.txt: {agent}")
     assert not decide(text, "/impressum").is_reserved
     assert robots(text).allows(f"{HOST}/news/1")
 
@@ -130,7 +130,7 @@ def test_a_group_for_an_agent_that_learns_reserves_what_it_disallows(agent):
     ],
 )
 def test_what_speaks_of_no_agent_that_learns_reserves_nothing(text):
-    assert decide(text, "/news/1") == Decision()
+    assert decide(text, "/news/1") == MiningDecision()
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_a_reservation_that_is_not_written_to_the_letter_is_one(body):
     ],
 )
 def test_what_is_no_tdmrep_reserves_nothing(body):
-    assert parse_tdmrep(body).decide("/") == Decision()
+    assert parse_tdmrep(body).decide("/") == MiningDecision()
 
 
 @pytest.mark.parametrize(
@@ -243,11 +243,11 @@ def test_headers_reserve(headers, mining):
 
 
 def test_a_reservation_is_stronger_than_what_allows():
-    allowed, reserved = Decision("allowed", "a"), Decision("reserved", "b")
+    allowed, reserved = MiningDecision("allowed", "a"), MiningDecision("reserved", "b")
 
-    assert strictest([allowed, reserved, Decision()]) == reserved
-    assert strictest([Decision(), allowed]) == allowed
-    assert strictest([]) == Decision()
+    assert strictest([allowed, reserved, MiningDecision()]) == reserved
+    assert strictest([MiningDecision(), allowed]) == allowed
+    assert strictest([]) == MiningDecision()
 
 
 def test_only_no_is_no():

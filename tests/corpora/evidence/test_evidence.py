@@ -3,7 +3,7 @@ import pytest
 
 from corpora.evidence.evidence import Evidence, cross_fit, learn
 from corpora.evidence.logistic import fit, sigmoid
-from corpora.evidence.places import Places
+from corpora.evidence.places import TruthPlaces
 from corpora.evidence.precision import lowest_threshold, measure, ratio_of
 
 
@@ -18,7 +18,7 @@ def drawn(n=2_000, *, seed=1):
 def places_of(features, truth, *, documents, weights=None):
     names = [str(number) for number in range(features.shape[1])]
     of = [f"document {number % documents}" for number in range(len(truth))]
-    return Places.of(features, np.asarray(truth, float), of, names=names, weights=weights)
+    return TruthPlaces.of(features, np.asarray(truth, float), of, names=names, weights=weights)
 
 
 def judged(truth, *, documents):

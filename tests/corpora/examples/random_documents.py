@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from corpora.document import Document, Mention, Span, without_crossing
-from corpora.examples.maker import Rules
+from corpora.examples.maker import ExampleRules
 from corpora.examples.mentions import MentionRules
 from tests.corpora.examples.small_examples import ENTITIES, ORIGINS
 
@@ -45,7 +45,7 @@ def documents(draw, id="d"):
 
 
 RULES = st.builds(
-    Rules,
+    ExampleRules,
     length=st.integers(1, 12),
     mentions=st.builds(
         MentionRules,

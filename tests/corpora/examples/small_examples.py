@@ -7,7 +7,7 @@ import pyarrow as pa
 from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.document import Document, Mention, Span, without_crossing
-from corpora.examples.maker import COLUMNS, ExampleMaker, Rules
+from corpora.examples.maker import COLUMNS, ExampleMaker, ExampleRules
 from corpora.examples.mentions import MentionRules
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 
@@ -25,8 +25,10 @@ def tokenizer(*, cased=True):
 
 
 def rules(length=510, **settings):
-    ours = {name: settings.pop(name) for name in list(settings) if hasattr(Rules, name)}
-    return Rules(length=length, mentions=MentionRules(**{"origins": ORIGINS, **settings}), **ours)
+    ours = {name: settings.pop(name) for name in list(settings) if hasattr(ExampleRules, name)}
+    return ExampleRules(
+        length=length, mentions=MentionRules(**{"origins": ORIGINS, **settings}), **ours
+    )
 
 
 def batch_of(*documents):

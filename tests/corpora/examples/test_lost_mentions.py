@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from corpora.document import Document, Mention, Span
 from corpora.examples import mentions
-from corpora.examples.lost_mentions import LISTED, Listing, section, to_tsv
+from corpora.examples.lost_mentions import LISTED, FirstMentions, section, to_tsv
 from corpora.examples.maker import ExampleMaker
 from corpora.examples.mentions import NAMED
 from tests.corpora.examples.random_documents import RULES, documents
@@ -56,7 +56,7 @@ def many_long_mentions(n, id="d"):
 
 def test_the_first_lost_mentions_are_named_and_all_are_counted(vocab, monkeypatch):
     monkeypatch.setattr(mentions, "MAX_SUBWORDS", 1)
-    maker, listing = ExampleMaker(tokenizer(), vocab, rules()), Listing()
+    maker, listing = ExampleMaker(tokenizer(), vocab, rules()), FirstMentions()
     batches = [many_long_mentions(LISTED - 30, "a"), many_long_mentions(LISTED + 7, "b")]
 
     made = [maker.make(batch_of(of)) for of in batches]

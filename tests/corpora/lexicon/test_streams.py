@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from corpora.lexicon.counting import Firsts
 from corpora.lexicon.streams import (
-    Text,
+    ScopedText,
     character_stream,
     is_chinese,
     kind_of,
@@ -30,7 +30,7 @@ def shown(stream):
 def test_runs_of_other_letters_are_symbols_and_marks_one_boundary():
     text = "１９９８年，——ABC股！？ 丙"
 
-    assert shown(character_stream([Text("a", text)])) == [("a", "# 年 | ABC 股 | 丙 |")]
+    assert shown(character_stream([ScopedText("a", text)])) == [("a", "# 年 | ABC 股 | 丙 |")]
 
 
 @pytest.mark.parametrize(
@@ -46,21 +46,21 @@ def test_runs_of_other_letters_are_symbols_and_marks_one_boundary():
     ],
 )
 def test_marks_stay_with_their_character(text, expected):
-    assert shown(character_stream([Text("a", text)])) == [("a", expected)]
+    assert shown(character_stream([ScopedText("a", text)])) == [("a", expected)]
 
 
 def test_dots_between_letters_are_symbols_and_long_runs_and_numbers_none():
     text = f"约翰·R·金，·天·。3D地7玄{'a' * 17}黄"
 
-    [(_, symbols)] = shown(character_stream([Text("a", text)]))
+    [(_, symbols)] = shown(character_stream([ScopedText("a", text)]))
 
     assert symbols == "约 翰 · R · 金 | 天 | 3D 地 # 玄 # 黄 |"
 
 
 @given(st.lists(st.text("กนใ้ำ์ ุ天地a1·。\n\u0301\u200d\U000e0100", max_size=12), min_size=1))
 def test_a_stream_does_not_depend_on_the_texts_beside_it(texts):
-    [(_, together)] = shown(character_stream([Text("a", text) for text in texts]))
-    alone = [shown(character_stream([Text("a", text)]))[0][1] for text in texts]
+    [(_, together)] = shown(character_stream([ScopedText("a", text) for text in texts]))
+    alone = [shown(character_stream([ScopedText("a", text)]))[0][1] for text in texts]
 
     assert _without_duplicates(together) == _without_duplicates(" ".join(alone))
 
@@ -75,12 +75,18 @@ def _without_duplicates(symbols):
 
 @given(st.text("กนใ้ำ์ ุ天地a1。\n\u3099\U000e0100", max_size=30))
 def test_no_symbol_begins_with_a_mark(text):
-    for symbol in character_stream([Text("a", text)]).symbols[1:]:
+    for symbol in character_stream([ScopedText("a", text)]).symbols[1:]:
         assert category(symbol[0])[0] != "M"
 
 
 def test_neighbours_of_one_scope_are_one_part():
-    texts = [Text("a", "天"), Text("a", "地"), Text("b", "。"), Text("b", "玄"), Text("a", "黄")]
+    texts = [
+        ScopedText("a", "天"),
+        ScopedText("a", "地"),
+        ScopedText("b", "。"),
+        ScopedText("b", "玄"),
+        ScopedText("a", "黄"),
+    ]
 
     assert shown(character_stream(texts)) == [("a", "天 | 地 |"), ("b", "玄 |"), ("a", "黄 |")]
 
@@ -89,7 +95,7 @@ def test_words_are_those_of_the_language_and_end_with_their_sentence():
     text = "Dr. Anna Kranz lebt (seit 1900) in Bad Ems. Sie malt"
     sentences = [(0, 44), (44, 52)]
 
-    [(_, symbols)] = shown(word_stream([Text("a", text, "de", sentences)]))
+    [(_, symbols)] = shown(word_stream([ScopedText("a", text, "de", sentences)]))
 
     assert symbols == "Dr. Anna Kranz lebt | seit 1900 | in Bad Ems | Sie malt |"
 
@@ -109,7 +115,7 @@ def test_words_are_those_of_the_language_and_end_with_their_sentence():
     ],
 )
 def test_words_are_neighbours_where_they_stand_as_a_form_is_spelled(text, expected):
-    [(_, symbols)] = shown(word_stream([Text("a", text, "de", [(0, len(text))])]))
+    [(_, symbols)] = shown(word_stream([ScopedText("a", text, "de", [(0, len(text))])]))
 
     assert symbols == expected
 
@@ -159,13 +165,15 @@ def test_ranges_are_ordered_and_only_one_symbol_fills_more_than_its_size(pairs, 
 
 
 def test_a_space_between_runs_is_none_and_a_number_behind_it_is_part_of_a_name():
-    [(_, symbols)] = shown(character_stream([Text("a", "用iPhone 12和Windows 10 系统，12 台")]))
+    [(_, symbols)] = shown(
+        character_stream([ScopedText("a", "用iPhone 12和Windows 10 系统，12 台")])
+    )
 
     assert symbols == "用 iPhone 12 和 Windows 10 | 系 统 | # | 台 |"
 
 
 def test_numbers_that_are_words_are_two_symbols_and_amounts_are_none():
     text = "哈哈23333 主播666啊，共666元、 3.333、1999年、13888号，555555"
-    [(_, symbols)] = shown(character_stream([Text("a", text)]))
+    [(_, symbols)] = shown(character_stream([ScopedText("a", text)]))
 
     assert symbols == ("哈 哈 2 3333 | 主 播 6 66 啊 | 共 # 元 | # | # | # 年 | # 号 | 5 55555 |")

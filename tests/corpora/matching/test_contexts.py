@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from corpora.matching.contexts import Contexts
+from corpora.matching.contexts import SpanContexts
 
 TEXT = "Er kam. Die Universität Jena liegt in New York-Mitte: Am Ende\n生物學家 heißt es"
 
@@ -13,7 +13,7 @@ def span(word):
 
 @pytest.fixture(scope="module")
 def contexts():
-    return Contexts(TEXT, np.array([0, 8, TEXT.index("生")]), lang="de")
+    return SpanContexts(TEXT, np.array([0, 8, TEXT.index("生")]), lang="de")
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_sentences_lines_and_what_follows_a_colon_are_starts(contexts, word, sta
 
 def test_inflected_forms_of_a_word_have_one_hash_and_each_han_character_is_a_word():
     text = "nūvoda nūvods 生物學 物理學"
-    contexts = Contexts(text, np.array([0]), lang=None)
+    contexts = SpanContexts(text, np.array([0]), lang=None)
     starts = np.array([0, 7, text.index("學"), text.rindex("學"), text.index("生")])
 
     first, second, school, other_school, life = contexts.words_at(starts).tolist()
@@ -54,7 +54,7 @@ def test_inflected_forms_of_a_word_have_one_hash_and_each_han_character_is_a_wor
 
 def test_the_edges_of_a_span_are_its_first_and_last_word():
     text = "Bank of Finland 生物學"
-    contexts = Contexts(text, np.array([0]), lang=None)
+    contexts = SpanContexts(text, np.array([0]), lang=None)
 
     first_ends, lasts = contexts.edges(np.array([0, 16]), np.array([15, 19]))
 
@@ -74,7 +74,7 @@ def test_the_edges_of_a_span_are_its_first_and_last_word():
 )
 def test_names_are_seen_beyond_small_words(text, before, after):
     first, name, last = text.split("|")
-    contexts = Contexts(first + name + last, np.array([0]), lang=None)
+    contexts = SpanContexts(first + name + last, np.array([0]), lang=None)
     start, end = np.array([len(first)]), np.array([len(first + name)])
 
     assert contexts.names_before(start)[1].tolist() == [before]

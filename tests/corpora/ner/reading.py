@@ -1,7 +1,7 @@
 """Read a file of a NER set as the pipeline does, and show its rows."""
 
 from corpora.ner.detection import Overrides
-from corpora.ner.files import Part, describe, read_file
+from corpora.ner.files import FilePart, describe, read_file
 from corpora.ner.sentence_rows import RowMaker
 
 
@@ -15,7 +15,7 @@ def read(path, **said):
     """Read a file; returns its layout, its rows, and what made them."""
     layout = describe(path, name=path.name, said=Overrides(**said))
     text = path.with_suffix(".txt") if layout.format == "brat" else None
-    [(found, origin)] = read_file(path, layout, name=path.name, part=Part(), text=text)
+    [(found, origin)] = read_file(path, layout, name=path.name, part=FilePart(), text=text)
     made = RowMaker(split="train").make(found, layout, origin)
     rows = [row for batch in made.batches for row in batch.to_pylist()]
     return layout, rows, made

@@ -12,7 +12,7 @@ from corpora.errors import UsageError
 from corpora.ner.alignment import levels
 from corpora.ner.detection import Overrides
 from corpora.ner.exchange import read_annotated, write_documents
-from corpora.ner.files import Part, describe, read_file
+from corpora.ner.files import FilePart, describe, read_file
 from corpora.ner.found import Origin
 from corpora.ner.texts import read_brat
 from corpora.tagging import from_iob2
@@ -211,7 +211,7 @@ def test_a_text_in_another_encoding_is_named(tmp_path):
     layout = describe(path, name="x/a.ann", said=Overrides())
 
     [(found, _)] = read_file(
-        path, layout, name="x/a.ann", part=Part(), text=path.with_suffix(".txt")
+        path, layout, name="x/a.ann", part=FilePart(), text=path.with_suffix(".txt")
     )
 
     assert found.message == "x/a.txt: byte 4 is not utf-8. Name the right one with --encoding."

@@ -21,7 +21,7 @@ from corpora.ner.exports import (
     write_json,
     write_parquet,
 )
-from corpora.ner.files import Part, describe, read_file
+from corpora.ner.files import FilePart, describe, read_file
 from corpora.ner.sentence_rows import RowMaker
 from corpora.tagging import to_iob2
 
@@ -83,7 +83,7 @@ def read(path, **said):
     maker = RowMaker(split="train", illegal="reject")
     found = [
         maker.make(found, layout, origin)
-        for found, origin in read_file(path, layout, name=path.name, part=Part())
+        for found, origin in read_file(path, layout, name=path.name, part=FilePart())
     ]
     assert not any(made.rejected for made in found)
     return [row for made in found for batch in made.batches for row in batch.to_pylist()]
@@ -280,7 +280,7 @@ def test_parquet_row_with_fewer_tags_is_rejected(tmp_path):
     pq.write_table(table, tmp_path / "x.parquet")
     layout = describe(tmp_path / "x.parquet", name="x", said=Overrides())
 
-    [(found, _)] = read_file(tmp_path / "x.parquet", layout, name="x", part=Part())
+    [(found, _)] = read_file(tmp_path / "x.parquet", layout, name="x", part=FilePart())
 
     assert Counter(r.position for r in found.rejected) == Counter(["sentence 2", "sentence 3"])
     assert found.tokens.to_pylist() == ["a"]

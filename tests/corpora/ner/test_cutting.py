@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.ner.columns import Tags
-from corpora.ner.found import Found, Origin
-from corpora.ner.layout import Layout
+from corpora.ner.found import Origin, PartSentences
+from corpora.ner.layout import FileLayout
 from corpora.ner.sentence_rows import RowMaker, cut_long
 
 ROWS = st.lists(
@@ -28,7 +28,9 @@ def found(rows):
     tags = Tags.of(pa.array([tag for row in rows for _, tag in row], pa.string()))
     begins = np.cumsum([0, *map(len, rows)]).astype(np.int64)
     places = np.arange(1, len(tokens) + 1)
-    return Found(tokens=pa.array(tokens, pa.string()), begins=begins, tags=tags, places=places)
+    return PartSentences(
+        tokens=pa.array(tokens, pa.string()), begins=begins, tags=tags, places=places
+    )
 
 
 @given(ROWS, st.integers(1, 12))
@@ -72,7 +74,7 @@ def test_cut_is_after_a_full_stop_in_the_second_half_if_there_is_one(text, rows)
 
 def test_rows_of_a_cut_sentence_say_where_they_are_from():
     maker = RowMaker(split="train", max_tokens=3)
-    layout = Layout(format="conll")
+    layout = FileLayout(format="conll")
 
     made = maker.make(found([[("a", "O")] * 7, [("b", "O")]]), layout, Origin("file"))
 

@@ -3,7 +3,7 @@
 import pytest
 
 from corpora.ner.detection import Overrides
-from corpora.ner.files import Part, describe, read_file
+from corpora.ner.files import FilePart, describe, read_file
 from corpora.ner.found import Origin
 from corpora.ner.readers import read_text
 from corpora.ner.sentence_rows import RowMaker
@@ -23,7 +23,7 @@ def read(tmp_path, good, bad, *, n=20, illegal="repair", **said):
     bad = bad.encode() if isinstance(bad, str) else bad
     path.write_bytes(n // 2 * good.encode() + bad + n // 2 * good.encode())
     layout = describe(path, name="file", said=Overrides(**said))
-    [(found, origin)] = read_file(path, layout, name="file", part=Part())
+    [(found, origin)] = read_file(path, layout, name="file", part=FilePart())
     made = RowMaker(split="train", illegal=illegal).make(found, layout, origin)
     return [row for batch in made.batches for row in batch.to_pylist()], made
 
@@ -69,7 +69,7 @@ def test_line_ends_of_windows_and_a_mark_change_nothing_but_counters(tmp_path, g
     (tmp_path / "file").write_bytes(b"\xef\xbb\xbf" + (20 * good).replace("\n", "\r\n").encode())
 
     layout = describe(tmp_path / "file", name="file", said=Overrides())
-    [(found, origin)] = read_file(tmp_path / "file", layout, name="file", part=Part())
+    [(found, origin)] = read_file(tmp_path / "file", layout, name="file", part=FilePart())
     made = RowMaker(split="train").make(found, layout, origin)
 
     assert [row for batch in made.batches for row in batch.to_pylist()] == rows
@@ -169,11 +169,11 @@ def test_bad_line_of_cluener_is_rejected(tmp_path, line, reason):
     ],
 )
 def test_bad_sentence_of_an_array_is_rejected(sample, reason):
-    from corpora.ner.layout import Layout
+    from corpora.ner.layout import FileLayout
 
     data = f'[[["Jena", "B-LOC"]], {sample}, [["Ulm", "B-LOC"]]]'.encode()
 
-    found = read_text(data, Layout(format="json"), Origin("file", "sentence"))
+    found = read_text(data, FileLayout(format="json"), Origin("file", "sentence"))
 
     assert [(r.reason, r.position) for r in found.rejected] == [(reason, "sentence 2")]
     assert found.tokens.to_pylist() == ["Jena", "Ulm"]
@@ -181,11 +181,11 @@ def test_bad_sentence_of_an_array_is_rejected(sample, reason):
 
 
 def test_array_that_is_cut_keeps_what_is_whole():
-    from corpora.ner.layout import Layout
+    from corpora.ner.layout import FileLayout
 
     data = b'[[["Jena", "B-LOC"]], [["Ulm", '
 
-    found = read_text(data, Layout(format="json"), Origin("file", "sentence"))
+    found = read_text(data, FileLayout(format="json"), Origin("file", "sentence"))
 
     assert [r.reason for r in found.rejected] == ["malformed_json"]
     assert found.tokens.to_pylist() == ["Jena"]

@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 
 from corpora.ner.detection import Overrides
-from corpora.ner.files import Part, describe, read_file
+from corpora.ner.files import FilePart, describe, read_file
 from corpora.ner.sentence_rows import RowMaker
 
 FORMATS = {
@@ -81,7 +81,7 @@ def documented(folder):
 
 def make(path):
     layout = describe(path, name=path.name, said=Overrides())
-    [(found, origin)] = read_file(path, layout, name=path.name, part=Part())
+    [(found, origin)] = read_file(path, layout, name=path.name, part=FilePart())
     return layout, RowMaker(split="train").make(found, layout, origin)
 
 

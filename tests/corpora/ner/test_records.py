@@ -6,7 +6,7 @@ import pytest
 
 from corpora.errors import UsageError
 from corpora.ner.detection import Overrides
-from corpora.ner.files import Part, describe, read_file
+from corpora.ner.files import FilePart, describe, read_file
 from corpora.ner.sentence_rows import RowMaker
 from corpora.tagging import from_iob2
 
@@ -25,7 +25,7 @@ def read(tmp_path, *records, form=None, lines=True):
     path = tmp_path / "a.json"
     path.write_text(written, encoding="utf-8")
     layout = describe(path, name=path.name, said=Overrides(format=form))
-    [(found, origin)] = read_file(path, layout, name=path.name, part=Part())
+    [(found, origin)] = read_file(path, layout, name=path.name, part=FilePart())
     made = RowMaker(split="train").make(found, layout, origin)
     return [row for batch in made.batches for row in batch.to_pylist()], made, layout
 
@@ -150,7 +150,7 @@ def test_an_object_may_hold_all_texts(tmp_path, whole, indent):
     path.write_text(json.dumps(whole, indent=indent))
 
     layout = describe(path, name="a.json", said=Overrides())
-    [(found, _)] = read_file(path, layout, name="a.json", part=Part())
+    [(found, _)] = read_file(path, layout, name="a.json", part=FilePart())
 
     assert layout.format == "spans"
     assert (len(set(found.documents)), len(found.rejected)) == (2, 0)
@@ -238,7 +238,7 @@ def test_broken_line_is_rejected_and_a_broken_array_keeps_what_is_before(tmp_pat
         path.write_text(data)
         layout = describe(path, name="a.jsonl", said=Overrides())
 
-        [(found, _)] = read_file(path, layout, name="a.jsonl", part=Part())
+        [(found, _)] = read_file(path, layout, name="a.jsonl", part=FilePart())
 
         assert [r.reason for r in found.rejected] == ["malformed_json"]
         assert len(found) == n

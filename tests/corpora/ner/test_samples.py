@@ -6,7 +6,7 @@ import pytest
 
 from corpora.errors import UsageError
 from corpora.ner.detection import Overrides
-from corpora.ner.files import Part, describe, read_file
+from corpora.ner.files import FilePart, describe, read_file
 from tests.corpora.ner.reading import read, show
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "ner"
@@ -315,7 +315,7 @@ def test_other_encodings_are_recognized_by_their_mark_or_named(tmp_path, encodin
     path.write_bytes("北 B-LOC\n京 I-LOC\n\n".encode(encoding))
 
     layout = describe(path, name="file", said=NONE, encoding=said)
-    [(found, _)] = read_file(path, layout, name="file", part=Part())
+    [(found, _)] = read_file(path, layout, name="file", part=FilePart())
 
     assert found.tokens.to_pylist() == ["北", "京"]
 

@@ -13,7 +13,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from corpora.document import Rejected
 from corpora.errors import UsageError
-from corpora.news.pages import Page, read_pages
+from corpora.news.pages import FetchedPage, read_pages
 from corpora.warc.archives import ArchiveRecord, Damaged, ranges_of, read_archive
 from tests.corpora.news.archive_samples import (
     FORMS,
@@ -224,7 +224,7 @@ def test_a_page_of_which_the_archive_has_only_the_beginning_is_rejected(folder):
     assert isinstance(cut_off, Rejected)
     assert (cut_off.reason, cut_off.position) == ("truncated_page", "byte 0")
     assert "WARC-Truncated: length" in cut_off.message
-    assert isinstance(whole, Page)
+    assert isinstance(whole, FetchedPage)
 
 
 def test_only_the_first_bytes_of_a_block_are_kept(folder):

@@ -4,7 +4,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml.html import document_fromstring, fragment_fromstring
 
-from corpora.news.blocks import PAGE, Block, Link, key_of, read_blocks, with_lost_parts, with_places
+from corpora.news.blocks import (
+    PAGE,
+    Block,
+    Hyperlink,
+    key_of,
+    read_blocks,
+    with_lost_parts,
+    with_places,
+)
 
 WORDS = st.text("abcäß雨 \n\t", max_size=8)
 INLINE = st.deferred(
@@ -97,7 +105,7 @@ def test_a_link_around_blocks_is_a_link_in_each():
 
 
 def test_mere_text_gets_kind_and_links_of_the_block_that_reads_the_same():
-    page = [Block("Über das  Moor", "item", (Link(9, 14, "/moor"),)), Block("Anderes", "p")]
+    page = [Block("Über das  Moor", "item", (Hyperlink(9, 14, "/moor"),)), Block("Anderes", "p")]
 
     placed, n_unknown = with_places([Block("über das Moor", "p"), Block("Nirgends", "p")], page)
 
@@ -106,7 +114,7 @@ def test_mere_text_gets_kind_and_links_of_the_block_that_reads_the_same():
 
 
 def test_blocks_without_letters_are_not_taken_for_each_other():
-    page = [Block("|", "item", (Link(0, 1, "/"),)), Block("* * *", "quote"), Block("…", "p")]
+    page = [Block("|", "item", (Hyperlink(0, 1, "/"),)), Block("* * *", "quote"), Block("…", "p")]
 
     placed, n_unknown = with_places([Block("* * *", "p"), Block("…", "p"), Block("—", "p")], page)
 
@@ -115,9 +123,9 @@ def test_blocks_without_letters_are_not_taken_for_each_other():
 
 
 def test_words_that_an_extractor_glued_or_split_are_those_of_the_page():
-    page = [Block("Die Tarifs sind hoch", "p", (Link(4, 10, "/t"), Link(11, 15, "/s")))]
-    glued = Block("Die Tarifssind hoch", "item", (Link(4, 10, "/t"), Link(10, 14, "/s")))
-    split = Block("Die Tarif s sind hoch", "p", (Link(4, 11, "/t"),))
+    page = [Block("Die Tarifs sind hoch", "p", (Hyperlink(4, 10, "/t"), Hyperlink(11, 15, "/s")))]
+    glued = Block("Die Tarifssind hoch", "item", (Hyperlink(4, 10, "/t"), Hyperlink(10, 14, "/s")))
+    split = Block("Die Tarif s sind hoch", "p", (Hyperlink(4, 11, "/t"),))
 
     placed, _ = with_places([glued, split], page)
 

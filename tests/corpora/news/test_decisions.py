@@ -8,10 +8,10 @@ import pytest
 
 from corpora.errors import UsageError
 from corpora.news import filters
-from corpora.news.extraction import Article
+from corpora.news.extraction import ExtractedArticle
 from corpora.news.filters import Thresholds, check_langs, identify, non_letter_ratio, why_not
 from corpora.news.page_metadata import PageMetadata
-from corpora.news.pages import Page
+from corpora.news.pages import FetchedPage
 from corpora.news.rights import decide, license_of
 from corpora.news.url_table import read_url_table
 
@@ -19,12 +19,12 @@ TEXT = "Ein ganz gewöhnlicher Text über das Moor, den Fluss und die Brücke. "
 
 
 def rights_of(*reservations, headers=(), license=None):
-    page = Page("a", "a", "", b"", "https://a.example/", None, tuple(headers))
+    page = FetchedPage("a", "a", "", b"", "https://a.example/", None, tuple(headers))
     return decide(page, PageMetadata(reservations=tuple(reservations), license=license))
 
 
 def reason(text=TEXT, *, lang="de", linked=0.0, rights=None, thresholds=None, **metadata):
-    article = Article(text, (), (), PageMetadata(**metadata), linked)
+    article = ExtractedArticle(text, (), (), PageMetadata(**metadata), linked)
     return why_not(
         article, lang=lang, rights=rights or rights_of(), thresholds=thresholds or Thresholds()
     )
@@ -89,7 +89,9 @@ def test_a_page_may_allow_mining():
     ],
 )
 def test_what_a_crawl_wrote_down_counts_too(written, headers, mining, because):
-    page = Page("a", "a", "", b"", "https://a.example/", None, tuple(headers), mining=written)
+    page = FetchedPage(
+        "a", "a", "", b"", "https://a.example/", None, tuple(headers), mining=written
+    )
 
     rights = decide(page, PageMetadata())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from corpora.news.blocks import Block, Link
+from corpora.news.blocks import Block, Hyperlink
 from corpora.news.bylines import names_of
 from corpora.news.extraction import EXTRACTORS, ExtractionError, extract
 from corpora.news.page_metadata import absolute_url, moment, read_date
@@ -165,8 +165,8 @@ def test_the_title_and_the_byline_are_no_text():
 
 
 def test_a_block_of_nothing_but_links_is_no_text():
-    linked = Block("Mehr dazu: hier", "item", (Link(0, 9, "/a"), Link(11, 15, "/b")))
-    partly = Block("Mehr dazu hier", "item", (Link(5, 9, "/a"),))
+    linked = Block("Mehr dazu: hier", "item", (Hyperlink(0, 9, "/a"), Hyperlink(11, 15, "/b")))
+    partly = Block("Mehr dazu hier", "item", (Hyperlink(5, 9, "/a"),))
 
     kept, counters = tidied(linked, partly)
 
@@ -175,7 +175,7 @@ def test_a_block_of_nothing_but_links_is_no_text():
 
 
 def test_links_are_text_where_they_are_much_of_a_page_that_is_no_article(monkeypatch):
-    links = Block("Stühle aus Holz " * 4, "p", (Link(0, 64, "/a"),))
+    links = Block("Stühle aus Holz " * 4, "p", (Hyperlink(0, 64, "/a"),))
     found = [links, Block("Ein Absatz. " * 30, "p")]
     monkeypatch.setitem(EXTRACTORS, "trafilatura", lambda *_: found)
 
@@ -228,7 +228,7 @@ def test_a_heading_that_repeats_the_title_goes_wherever_it_stands():
 
 
 def linked(text):
-    return Block(text, "p", (Link(0, len(text), "/a"),))
+    return Block(text, "p", (Hyperlink(0, len(text), "/a"),))
 
 
 def test_a_linked_paragraph_is_text_but_not_in_a_list_of_links():
@@ -603,15 +603,15 @@ def test_links_behind_a_word_that_says_what_they_are_and_that_word_before_them_g
     headline = "Warum die Brücke erst in zwei Jahren fertig wird"
     start = len("Lesen Sie auch: ")
     text = f"Lesen Sie auch: {headline}"
-    behind = Block(text, "p", (Link(start, len(text), "/a"),))
-    handle = Block("Konto: @rat", "p", (Link(7, 11, "/rat"),))
+    behind = Block(text, "p", (Hyperlink(start, len(text), "/a"),))
+    handle = Block("Konto: @rat", "p", (Hyperlink(7, 11, "/rat"),))
 
     assert tidied("Text.", behind, handle)[0] == ["Text.", "Konto: @rat"]
     assert tidied("Text.", "Auch interessant", linked(headline))[0] == ["Text."]
 
 
 def test_a_linked_cell_by_itself_is_text():
-    cells = [Block("300 g", "cell"), Block("Mandarinen", "cell", (Link(0, 10, "/m"),))]
+    cells = [Block("300 g", "cell"), Block("Mandarinen", "cell", (Hyperlink(0, 10, "/m"),))]
 
     assert tidied(*cells)[0] == ["300 g", "Mandarinen"]
 

@@ -23,7 +23,7 @@ from corpora.hashing.shingles import (
 from corpora.news.boilerplate import in_partitions
 from corpora.news.duplicate_groups import (
     ROUNDS,
-    Source,
+    ArticleShard,
     entries_of,
     is_settled,
     join,
@@ -33,7 +33,7 @@ from corpora.news.duplicate_groups import (
 from corpora.news.near_duplicates import (
     CONTAINED,
     EXACT,
-    Item,
+    ComparedArticle,
     decide,
     find_duplicates,
     signature_row,
@@ -44,7 +44,7 @@ from corpora.runs.work_directory import WorkDirectory
 def item(text, *, moment="", number=0, is_new=True, url=""):
     words = words_of(text)
     order = (is_new, moment, url, fingerprint(words).hex(), str(number))
-    return Item(order, fingerprint(words), signature(shingles_of(words)))
+    return ComparedArticle(order, fingerprint(words), signature(shingles_of(words)))
 
 
 def duplicates_of(texts, *, threshold=0.8, moments=None, old=()):
@@ -252,7 +252,7 @@ def contained_of(texts, *, urls=None, old=()):
             {"id": str(number), "url": url, "timestamp": None, "metadata": []}, text
         )
         order = (number not in old, f"{number:04}", url, row["exact"].hex(), str(number))
-        items.append(Item(order, row["exact"], row["signature"], row["paragraphs"]))
+        items.append(ComparedArticle(order, row["exact"], row["signature"], row["paragraphs"]))
     found = find_duplicates(items, texts.__getitem__, threshold=0.8)
     return {(one.index, one.duplicate_of, one.kind) for one in found}
 
@@ -339,7 +339,7 @@ def groups_of(folder, rows, n_partitions):
                 [{n: row[n] for n in columns.names} for row in rows], columns
             )
         )
-    entries = entries_of(Source(0, "articles", 0), work, threshold=0.8)
+    entries = entries_of(ArticleShard(0, "articles", 0), work, threshold=0.8)
     links = [
         link
         for _, part in in_partitions(entries, by="key", n_partitions=n_partitions)

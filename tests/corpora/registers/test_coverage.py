@@ -8,7 +8,7 @@ from corpora.document import Document, Mention
 from corpora.errors import CorpusError
 from corpora.registers.coverage import measure, side_files, to_markdown
 from corpora.registers.entry import kind_of_label
-from corpora.registers.lines import Lines, write_lines
+from corpora.registers.lines import TextLines, write_lines
 from corpora.registers.linking import identify
 from corpora.registers.register import load_register, open_registers, write_register
 from corpora.tei.edition import edition_path, load_edition
@@ -102,12 +102,12 @@ def test_lines_of_the_text_are_those_of_the_file():
     )
     [(text, places)] = read_source(Source(xml, name="a"), load_edition(edition_path("tei")))
 
-    lines = Lines({"lines": write_lines(places)})
+    lines = TextLines({"lines": write_lines(places)})
 
     found = text.document.text
     words = {word: lines.at(found.index(word)) for word in found.split()}
     assert words == {"One": 2, "two": 2, "three": 4, "four": 5, "five": 6, "six": 7}
-    assert Lines({}).at(3) is None
+    assert TextLines({}).at(3) is None
 
 
 def test_labels_name_kinds():

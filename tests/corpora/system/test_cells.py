@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.document import Document, Mention
-from corpora.entities.exports import Row, id_lines
-from corpora.ner.sources import Source, to_tsv
+from corpora.entities.exports import ExportRow, id_lines
+from corpora.ner.sources import CountedFile, to_tsv
 from corpora.system.cells import guarded, one_line, unguarded
 from modeling.evaluate.scores import Spread
 from modeling.predict.commands import format_mentions
@@ -14,14 +14,14 @@ from modeling.report.tables import ResultTable
 
 SUM = "=1+2"
 TABLES = {
-    "entity_ids.tsv": id_lines([Row(1, SUM, SUM, 1, retired=False, description=SUM)], {}),
+    "entity_ids.tsv": id_lines([ExportRow(1, SUM, SUM, 1, retired=False, description=SUM)], {}),
     "names of onoma predict": format_mentions(
         Document(
             id="a", group="", source="", text=SUM, mentions=(Mention(0, 4, label=SUM, score=0.5),)
         ),
         "tsv",
     ),
-    "sources.tsv": to_tsv([Source(names=(SUM,) * 4, counts={f"entities/{SUM}": 1})]),
+    "sources.tsv": to_tsv([CountedFile(names=(SUM,) * 4, counts={f"entities/{SUM}": 1})]),
     "table of onoma report": [
         ResultTable(
             title="",

@@ -25,7 +25,7 @@ from corpora.crawl.sites import read_sites
 from corpora.document import Mention
 from corpora.errors import CorpusError
 from corpora.ner.detection import Overrides
-from corpora.ner.files import Part, describe, read_file
+from corpora.ner.files import FilePart, describe, read_file
 from corpora.news.blocks import read_page, with_places
 from corpora.news.boxes import keys_in_boxes, leads_in_boxes
 from corpora.news.decoding import decode
@@ -36,12 +36,12 @@ from corpora.news.url_table import read_url_table
 from corpora.tei.edition import Edition, edition_path, load_edition
 from corpora.tei.provenance import Model
 from corpora.tei.reader import read_tei
-from corpora.tei.review import Candidate, located
+from corpora.tei.review import ReviewedLine, located
 from corpora.tei.undo import undo
 from corpora.tei.writer import TeiFile, WriteOptions
 from corpora.text.documents import DocumentMaker
-from corpora.text.reader import Settings, read_records
-from corpora.text.records import Record
+from corpora.text.reader import TextSettings, read_records
+from corpora.text.records import TextRecord
 from corpora.warc.archives import ranges_of, read_archive
 from corpora.warc.http import Answer, parse_answer, unpack_body
 from corpora.wikipedia.bzip2 import Bzip2File
@@ -87,7 +87,7 @@ def names_written(path: Path) -> None:
 
 def candidate_found(path: Path) -> None:
     """Find a name that a list gives without a place, by what stands around it."""
-    candidate = Candidate(
+    candidate = ReviewedLine(
         file="a.xml",
         document="",
         name="a",
@@ -166,26 +166,26 @@ def urls(path: Path) -> None:
 
 def ner(path: Path) -> None:
     layout = describe(path, name="a", said=Overrides())
-    consume(read_file(path, layout, name="a", part=Part()))
+    consume(read_file(path, layout, name="a", part=FilePart()))
 
 
-def documents(path: Path, settings: Settings) -> None:
+def documents(path: Path, settings: TextSettings) -> None:
     maker = DocumentMaker(lang="de", normalization="nfkc")
     for record in read_records(path, settings, name="a", part=None, counters=Counter()):
-        if isinstance(record, Record):
+        if isinstance(record, TextRecord):
             maker.add(record, source="a", group="g")
 
 
 def text(path: Path) -> None:
-    documents(path, Settings())
+    documents(path, TextSettings())
 
 
 def paragraphs(path: Path) -> None:
-    documents(path, Settings(split_blank=2))
+    documents(path, TextSettings(split_blank=2))
 
 
 def chapters(path: Path) -> None:
-    documents(path, Settings(split_pattern=r"^(Chapter|\s*\d+)\s+\w+\s*$"))
+    documents(path, TextSettings(split_pattern=r"^(Chapter|\s*\d+)\s+\w+\s*$"))
 
 
 READERS: dict[str, Callable[[Path], object]] = {

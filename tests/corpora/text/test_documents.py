@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.text.documents import DocumentMaker
-from corpora.text.reader import Settings, read_records
-from corpora.text.records import Record
+from corpora.text.reader import TextSettings, read_records
+from corpora.text.records import TextRecord
 
 
 def rows(records, **options):
@@ -24,7 +24,7 @@ def rows(records, **options):
 def test_any_text_comes_back_but_for_what_is_counted(text, encoding, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "any"
     path.write_bytes(text.encode(encoding))
-    known = Settings(format="plain", encoding=encoding)
+    known = TextSettings(format="plain", encoding=encoding)
 
     found, reasons, _ = rows(read_records(path, known, name="f", part=None, counters=Counter()))
 
@@ -34,7 +34,9 @@ def test_any_text_comes_back_but_for_what_is_counted(text, encoding, tmp_path_fa
 
 
 def test_values_are_cleaned_and_their_white_space_too():
-    record = Record("a\ud800", "1\0\n 2", has_own_id=True, title=" T\r\n\tt ", columns={"url": " "})
+    record = TextRecord(
+        "a\ud800", "1\0\n 2", has_own_id=True, title=" T\r\n\tt ", columns={"url": " "}
+    )
 
     [row], _, counters = rows([record], lang="de", license="CC0-1.0")
 
@@ -46,15 +48,15 @@ def test_values_are_cleaned_and_their_white_space_too():
 def test_what_a_record_says_of_itself_goes_before_what_is_said_of_all():
     columns = {"lang": "da", "license": "MIT", "group": "own"}
 
-    [row], _, _ = rows([Record("a", "1", has_own_id=True, columns=columns)], lang="de")
+    [row], _, _ = rows([TextRecord("a", "1", has_own_id=True, columns=columns)], lang="de")
 
     assert (row["id"], row["group"], row["lang"], row["license"]) == ("own:1", "own", "da", "MIT")
 
 
 def test_a_title_is_a_heading_only_where_the_text_begins_with_it():
     both = [
-        Record("\n T &lt;\nx", "1", title="T <", written_title="T &lt;"),
-        Record("x", "2", title="T"),
+        TextRecord("\n T &lt;\nx", "1", title="T <", written_title="T &lt;"),
+        TextRecord("x", "2", title="T"),
     ]
 
     found, _, _ = rows(both)
@@ -66,10 +68,10 @@ def test_a_title_is_a_heading_only_where_the_text_begins_with_it():
 def test_only_plain_text_is_looked_at_for_hard_wraps():
     text = "\n".join(["zwei Wörter und noch mehr davon"] * 5)
 
-    found, _, _ = rows([Record(text, "1"), Record(text, "2", is_plain=True)])
+    found, _, _ = rows([TextRecord(text, "1"), TextRecord(text, "2", is_plain=True)])
 
     assert [len(row["paragraphs"]) for row in found] == [5, 1]
-    found, _, _ = rows([Record(text, "2", is_plain=True)], paragraphs="line")
+    found, _, _ = rows([TextRecord(text, "2", is_plain=True)], paragraphs="line")
     assert len(found[0]["paragraphs"]) == 5
 
 
@@ -79,7 +81,7 @@ def test_sentences_are_those_of_the_text_before_it_was_normalized(text):
     text = f"天地；玄黄！{text}"
 
     [[plain], [wide], [nfkc]] = (
-        rows([Record(text, "1", is_plain=True)], lang="zh", normalization=how)[0]
+        rows([TextRecord(text, "1", is_plain=True)], lang="zh", normalization=how)[0]
         for how in ("none", "width", "nfkc")
     )
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpora.document import Rejected
-from corpora.text.reader import Part, Settings, cut, detect_format, examine, read_records
+from corpora.text.reader import TextPart, TextSettings, cut, detect_format, examine, read_records
 
 DOC = '<doc id="1" url="u" title="t">'
 PIECES = [
@@ -64,7 +64,7 @@ def test_the_parts_of_a_file_hold_what_the_file_holds(
     path = tmp_path_factory.mktemp("cut") / "f"
     path.write_bytes("\n".join(pieces).encode(encoding, "ignore") + b"\n")
     places = list(cut(path, form, range_bytes=range_bytes))
-    known = Settings(format=form)
+    known = TextSettings(format=form)
 
     def read(parts):
         counters = Counter()
@@ -75,15 +75,17 @@ def test_the_parts_of_a_file_hold_what_the_file_holds(
         ]
         return found, counters["lines.blank"]
 
-    parts = [Part(form, encoding, start, end, line) for start, end, line in places]
-    assert read(parts) == read([Part(form, encoding)])
+    parts = [TextPart(form, encoding, start, end, line) for start, end, line in places]
+    assert read(parts) == read([TextPart(form, encoding)])
     assert [0, *(end for _, end, _ in places)][:-1] == [start for start, _, _ in places]
 
 
 def test_a_file_that_cannot_be_read_is_rejected_as_one_record(tmp_path):
     (tmp_path / "f").write_bytes(bytes(range(256)) * 4)
 
-    [rejected] = read_records(tmp_path / "f", Settings(), name="f", part=None, counters=Counter())
+    [rejected] = read_records(
+        tmp_path / "f", TextSettings(), name="f", part=None, counters=Counter()
+    )
 
     assert isinstance(rejected, Rejected)
     assert rejected.reason == "not_text"
@@ -92,8 +94,8 @@ def test_a_file_that_cannot_be_read_is_rejected_as_one_record(tmp_path):
 def test_json_whose_records_are_not_lines_is_rejected_unless_it_is_to_be_text(tmp_path):
     (tmp_path / "f").write_text('[\n  {\n    "text": "ä"\n  }\n]\n', "utf-8")
 
-    [found] = read_records(tmp_path / "f", Settings(), name="f", part=None, counters=Counter())
-    as_text = examine(tmp_path / "f", Settings(format="plain"), name="f")
+    [found] = read_records(tmp_path / "f", TextSettings(), name="f", part=None, counters=Counter())
+    as_text = examine(tmp_path / "f", TextSettings(format="plain"), name="f")
 
     assert isinstance(found, Rejected)
     assert (found.reason, "jq -c" in found.message) == ("other_format", True)
@@ -103,4 +105,4 @@ def test_json_whose_records_are_not_lines_is_rejected_unless_it_is_to_be_text(tm
 def test_encoding_and_form_are_found_out_together(tmp_path):
     (tmp_path / "f").write_bytes('{"text": "ä"}\n'.encode("utf-16"))
 
-    assert examine(tmp_path / "f", Settings(), name="f") == Part("jsonl", "utf-16-le")
+    assert examine(tmp_path / "f", TextSettings(), name="f") == TextPart("jsonl", "utf-16-le")

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from corpora.document import Rejected
 from corpora.errors import UsageError
 from corpora.text.json_lines import Fields, parse_fields, read_json_lines
-from corpora.text.records import Place
+from corpora.text.records import RecordSource
 
-PLACE = Place("f.jsonl", line=10)
+PLACE = RecordSource("f.jsonl", line=10)
 STRINGS = st.text(st.characters(codec=None))
 
 

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.document import Rejected
-from corpora.text.records import Place, read_whole, split_at, split_at_blanks
+from corpora.text.records import RecordSource, read_whole, split_at, split_at_blanks
 
-PLACE = Place("f.txt")
-SHORT = Place("f.txt", max_characters=5)
+PLACE = RecordSource("f.txt")
+SHORT = RecordSource("f.txt", max_characters=5)
 LINES = st.lists(st.sampled_from(["", " ", "a", "bb ", "# c", "# d"]))
 HEADING = re.compile("^#")
 

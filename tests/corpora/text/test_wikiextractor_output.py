@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.document import Rejected
-from corpora.text.records import Place
+from corpora.text.records import RecordSource
 from corpora.text.wikiextractor_output import read_docs
 
-PLACE = Place("wiki_00", line=100)
+PLACE = RecordSource("wiki_00", line=100)
 
 
 def read(text, *, place=PLACE, metadata=()):
@@ -75,7 +75,9 @@ def test_text_outside_is_rejected_once_for_all_its_lines():
 
 
 def test_an_article_that_is_too_long_is_rejected():
-    found, _ = read(article(1, "abcdef") + article(2, "abc"), place=Place("f", max_characters=5))
+    found, _ = read(
+        article(1, "abcdef") + article(2, "abc"), place=RecordSource("f", max_characters=5)
+    )
 
     assert [getattr(r, "reason", "") for r in found] == ["too_large", ""]
 

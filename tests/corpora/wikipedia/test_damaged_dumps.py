@@ -11,7 +11,7 @@ import pytest
 
 from corpora.document import Rejected
 from corpora.wikipedia.dump import examine, read_pages
-from corpora.wikipedia.pages import Page
+from corpora.wikipedia.pages import WikiPage
 
 HEAD = "<mediawiki xml:lang='de'><siteinfo><dbname>kleinwiki</dbname></siteinfo>\n"
 FOOT = "</mediawiki>\n"
@@ -47,7 +47,7 @@ def write(folder, text, *, name="dump"):
 
 
 def summary(records):
-    return [r.title if isinstance(r, Page) else r.reason for r in records]
+    return [r.title if isinstance(r, WikiPage) else r.reason for r in records]
 
 
 def reasons_of(rejected):
@@ -195,7 +195,7 @@ def test_a_damaged_bzip2_block_costs_what_is_in_it(byte, tmp_path):
 
     dump, records = read(write(tmp_path, bytes(data)))
 
-    pages = {record.title for record in records if isinstance(record, Page)}
+    pages = {record.title for record in records if isinstance(record, WikiPage)}
     rejected = [record for record in records if isinstance(record, Rejected)]
     assert {"Seite 0", "Seite 299"} <= pages
     assert 300 - len(pages) <= 100_000 // 3000 + 3
@@ -226,7 +226,7 @@ def test_a_bzip2_dump_may_be_cut_off_anywhere(tmp_path):
 
         dump, records = read(path)
 
-        titles = [record.title for record in records if isinstance(record, Page)]
+        titles = [record.title for record in records if isinstance(record, WikiPage)]
         assert titles == [f"Seite {n}" for n in range(len(titles))]
         assert records[-1].reason == "truncated"
         assert not dump.complete
@@ -245,7 +245,7 @@ def test_a_hole_in_a_bzip2_dump_costs_the_blocks_that_it_touches(tmp_path):
 
     dump, records = read(write(tmp_path, data))
 
-    pages = [record for record in records if isinstance(record, Page)]
+    pages = [record for record in records if isinstance(record, WikiPage)]
     assert len(pages) > 100
     assert records[-1] == pages[-1]
     assert pages[-1].title == "Seite 299"

@@ -13,10 +13,10 @@ import pytest
 
 from corpora.document import Rejected
 from corpora.errors import UsageError
-from corpora.wikipedia.articles import Article, ArticleReader
+from corpora.wikipedia.articles import ArticleReader, WikiArticle
 from corpora.wikipedia.chunks import DumpError
-from corpora.wikipedia.dump import Range, examine, read_pages
-from corpora.wikipedia.pages import Page
+from corpora.wikipedia.dump import DumpRange, examine, read_pages
+from corpora.wikipedia.pages import WikiPage
 from corpora.wikipedia.siteinfo import SiteInfo
 from corpora.wikipedia.templates import load_templates
 from corpora.wikipedia.titles import wiki_of
@@ -159,7 +159,7 @@ def test_damage_is_reported_once_and_alike_in_ranges_of_any_size(range_bytes, tm
 
     assert records == whole
     assert reasons(records) == ["malformed_xml"] * 5
-    assert [record.title for record in records if isinstance(record, Page)] == [
+    assert [record.title for record in records if isinstance(record, WikiPage)] == [
         "Mühle 1", "Mühle 3", "Mühle 6",
     ]  # fmt: skip
 
@@ -170,7 +170,7 @@ def test_a_page_has_what_the_dump_says_of_it(tmp_path):
 
     [read_page] = read(path)
 
-    assert read_page == Page(
+    assert read_page == WikiPage(
         title="Mühle 1",
         namespace=0,
         id="1",
@@ -201,7 +201,7 @@ def test_a_scanned_page_is_read_without_its_running_head_and_footnotes(written, 
 
     reader = ArticleReader(wiki_of(name="dewikisource", lang="de"), load_templates("de"), None)
     assert read_page.text == text
-    assert isinstance(reader.read(read_page), Article)
+    assert isinstance(reader.read(read_page), WikiArticle)
 
 
 def test_titles_stand_on_one_line(tmp_path):
@@ -308,7 +308,7 @@ def test_the_site_is_read_from_the_head(container, tmp_path):
 def test_ranges_survive_json(tmp_path):
     dump = examine(write(tmp_path, HEAD + page(1)), range_bytes=100, work_directory=tmp_path)
 
-    ranges = [Range.from_json(json.loads(json.dumps(one.to_json()))) for one in dump.ranges]
+    ranges = [DumpRange.from_json(json.loads(json.dumps(one.to_json()))) for one in dump.ranges]
 
     assert tuple(ranges) == dump.ranges
 
@@ -371,7 +371,7 @@ def test_real_dump_has_the_pages_that_its_description_says(name, realdata, tmp_p
         )
     ]
 
-    pages = [record for record in records if isinstance(record, Page)]
+    pages = [record for record in records if isinstance(record, WikiPage)]
     assert (
         len(pages),
         sum(page.namespace == 0 for page in pages),

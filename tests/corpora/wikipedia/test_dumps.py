@@ -7,7 +7,7 @@ import pytest
 
 from corpora.wikipedia.articles import find_redirect
 from corpora.wikipedia.dump import examine, read_pages
-from corpora.wikipedia.pages import Page
+from corpora.wikipedia.pages import WikiPage
 from corpora.wikipedia.templates import load_templates
 from corpora.wikipedia.titles import wiki_of
 from corpora.wikipedia.wikitext import extract
@@ -67,7 +67,7 @@ def articles(path, work_directory):
         for page in read_pages(
             path, range_, source=path.name, max_page_bytes=1 << 26, work_directory=work_directory
         ):
-            if isinstance(page, Page) and page.namespace in {0, None} and page.model != "json":
+            if isinstance(page, WikiPage) and page.namespace in {0, None} and page.model != "json":
                 yield page
 
 

@@ -19,11 +19,11 @@ from corpora.datasets.shards import ShardWriter
 from corpora.errors import DamagedDatasetError
 from corpora.system.buckets import Bucket
 from corpora.wikipedia import reuse_places
-from corpora.wikipedia.articles import Article
-from corpora.wikipedia.blocks import Block, Link, PageText
+from corpora.wikipedia.articles import WikiArticle
+from corpora.wikipedia.blocks import PageBlock, PageText, TitleLink
 from corpora.wikipedia.resolution import Augmentation, Resolver
 from corpora.wikipedia.reuse_links import as_written, find_finished
-from corpora.wikipedia.reuse_places import Earlier, Place, open_earlier
+from corpora.wikipedia.reuse_places import Earlier, RowPlace, open_earlier
 from corpora.wikipedia.reuse_rows import PageRows, TakenRows
 from corpora.wikipedia.reuse_shards import ROWS, KeptShards
 from corpora.wikipedia.revisions import Revision
@@ -45,9 +45,9 @@ def documents(pages):
         starts = [text.index(TITLES[i]) for i in range(len(links))]
         page = PageText(
             text,
-            blocks=[Block(0, len(text), "p")],
+            blocks=[PageBlock(0, len(text), "p")],
             links=[
-                Link(start, start + len(TITLES[i]), link, "")
+                TitleLink(start, start + len(TITLES[i]), link, "")
                 for i, (start, link) in enumerate(zip(starts, links, strict=True))
             ],
         )
@@ -56,7 +56,9 @@ def documents(pages):
         hash = hash_of(xml_of(title))
         sentences = [(0, len(text))]
         rows.add(
-            Article(scalars=scalars, text=page, sentences=sentences, hash=hash, counters=counters)
+            WikiArticle(
+                scalars=scalars, text=page, sentences=sentences, hash=hash, counters=counters
+            )
         )
     return TakenRows(Path("nowhere")).fill(rows.batch())
 
@@ -183,7 +185,9 @@ def test_every_row_is_found_by_the_hash_of_its_page_and_no_other(finished, tmp_p
     rows = [(0, row) for row in range(5)] + [(2, row) for row in range(8)]
     ids = [f"w:P{number}" for number in range(13)]
     assert places == [
-        Place(*row, characters, hash, id, None, Revision.of("2026-01-01T00:00:00Z", "1"), 0, title)
+        RowPlace(
+            *row, characters, hash, id, None, Revision.of("2026-01-01T00:00:00Z", "1"), 0, title
+        )
         for row, hash, id, title in zip(
             rows, [page.hash for page in pages], ids, [id[2:] for id in ids], strict=True
         )
@@ -217,7 +221,7 @@ def test_rows_are_handed_over_in_the_order_of_the_dump(finished, tmp_path):
             rows.take(earlier.find(segment(f"P{name}")))
             continue
         rows.add(
-            Article(
+            WikiArticle(
                 scalars={"id": name, "group": "w", "text": name},
                 text=PageText(name),
                 sentences=[],

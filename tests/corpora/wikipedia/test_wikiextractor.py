@@ -9,7 +9,7 @@ from corpora.errors import UsageError
 from corpora.wikipedia import wikiextractor
 from corpora.wikipedia.blocks import PageText
 from corpora.wikipedia.dump import examine, read_pages
-from corpora.wikipedia.pages import Page
+from corpora.wikipedia.pages import WikiPage
 from corpora.wikipedia.templates import load_templates
 from corpora.wikipedia.titles import wiki_of
 
@@ -31,7 +31,7 @@ def mentions(page: PageText) -> list[tuple[str, str]]:
 
 
 def test_a_link_in_another_comes_after_it():
-    reader, page = wikiextractor.Reader(ENGLISH), PageText()
+    reader, page = wikiextractor.ExtractorReader(ENGLISH), PageText()
 
     reader.read('<a href="A">the <a href="B">old</a> town</a>')
     reader.fill(page)
@@ -210,7 +210,7 @@ def test_links_of_a_dump_add_up(realdata, tmp_path):
     pages = read_pages(dump, found.ranges[0], source="dewiki", max_page_bytes=1 << 26)
 
     for page in pages:
-        assert isinstance(page, Page)
+        assert isinstance(page, WikiPage)
         text = wikiextractor.extract(page.text, wiki, load_templates("de"), title=page.title)
 
         assert page.text.count("[[") == len(text.links) + text.dropped.total()

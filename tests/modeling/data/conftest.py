@@ -20,7 +20,7 @@ from modeling.config import (
 )
 from modeling.data.examples import Example
 from modeling.data.rng import Rng
-from modeling.data.texts import Part, SubwordIds, View
+from modeling.data.texts import ExamplePart, ExampleView, SubwordIds
 from tests.datasets import write_dataset
 
 UNUSED = ("[unused0]", "[unused1]")
@@ -106,13 +106,13 @@ def config(
     )
 
 
-def view_of(row: dict) -> View:
+def view_of(row: dict) -> ExampleView:
     """Return the whole of an example as a view."""
     example = as_example(row)
-    return View(example, (Part(example, 0, len(example.subwords)),))
+    return ExampleView(example, (ExamplePart(example, 0, len(example.subwords)),))
 
 
-def rng_of(views: list[View], *, seed: int = 1, epoch: int = 0) -> Rng:
+def rng_of(views: list[ExampleView], *, seed: int = 1, epoch: int = 0) -> Rng:
     """Return the random numbers of these views."""
     hashes = np.array([view.example.hash for view in views], np.uint64)
     return Rng.of(hashes, seed=seed, epochs=epoch)

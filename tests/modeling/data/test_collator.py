@@ -9,7 +9,7 @@ from corpora.errors import CorpusError
 from modeling.config import MaskingConfig
 from modeling.data.batches import Collator
 from modeling.data.masking import Masker
-from modeling.data.texts import Part, View
+from modeling.data.texts import ExamplePart, ExampleView
 
 CLS, SEP = 2, 3
 USUAL = MaskingConfig()
@@ -143,7 +143,11 @@ def test_mentions_stand_behind_the_subwords_of_their_sequence(subwords, samples,
 def pair(samples, label=1):
     first, second = samples.row("a#0", 9), samples.row("b#0", 7)
     example, other = samples.example(first), samples.example(second)
-    return View(example, (Part(example, 2, 6), Part(other, 0, 7)), label=label), first, second
+    return (
+        ExampleView(example, (ExamplePart(example, 2, 6), ExamplePart(other, 0, 7)), label=label),
+        first,
+        second,
+    )
 
 
 def test_a_pair_is_framed_by_three_special_subwords_and_two_segments(subwords, samples):
@@ -168,7 +172,9 @@ def test_pairs_have_targets_and_single_texts_have_none(subwords, samples):
 def test_mentions_of_the_second_text_are_shifted_behind_the_first(subwords, samples):
     view, _, second = pair(samples)
     second |= {"entity_ids": [9], "entity_starts": [1], "entity_ends": [3]}
-    view = View(view.example, (Part(view.example, 0, 0), Part(samples.example(second), 0, 7)))
+    view = ExampleView(
+        view.example, (ExamplePart(view.example, 0, 0), ExamplePart(samples.example(second), 0, 7))
+    )
 
     batch = collate([view], subwords, samples, NOTHING)
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from modeling.config import ConfigError, MaskingConfig
 from modeling.data.masking import EVALUATION, Masker, check_masking
-from modeling.data.rng import Integers, Stream
-from modeling.data.texts import Text
+from modeling.data.rng import Integers, RandomUse
+from modeling.data.texts import FlatViews
 
 POLICIES = st.builds(
     MaskingConfig,
@@ -37,7 +37,7 @@ class Masked(NamedTuple):
 def masked(rows, config, subwords, samples, epoch=0):
     """Mask rows; returns the masker, the text, its random numbers, and what came out."""
     views = [samples.view(row) for row in rows]
-    text = Text.of(views, subwords, n_entities=0)
+    text = FlatViews.of(views, subwords, n_entities=0)
     rng = samples.rng(views, epoch=epoch)
     masker = Masker(config, subwords)
     return masker, text, rng, Masked.of(text, *masker.mask_text(text, rng))
@@ -96,7 +96,7 @@ def test_units_are_chosen_as_the_published_rules_say(subwords, samples, data, co
     units = literal_units(rows, config.unit)
     of = np.array([unit[0] for unit in units])
     places = text.positions[[unit[1] for unit in units]]
-    bits = rng.bits(Stream.UNIT, of, places).tolist()
+    bits = rng.bits(RandomUse.UNIT, of, places).tolist()
     chosen = literal_choice(units, bits, config)
     assert result.rows.tolist() == sorted(
         r for _, start, end, _ in chosen for r in range(start, end)
@@ -240,7 +240,7 @@ def masked_beside(rows, config, subwords, samples):
     Returns the text, its random numbers, the mentions that were chosen, and what came out.
     """
     views = [samples.view(row) for row in rows]
-    text = Text.of(views, subwords, n_entities=samples.n_entities)
+    text = FlatViews.of(views, subwords, n_entities=samples.n_entities)
     rng = samples.rng(views)
     masker = Masker(config, subwords)
     chosen = np.flatnonzero(masker.mask_entities(text.entities, text.mention_sequences, rng))
@@ -282,7 +282,7 @@ def test_subwords_of_chosen_mentions_come_first_and_count_in_the_budget(
         taken[text.sequences[start]] |= set(range(start, end))
     units = literal_units(rows, config.unit)
     of = np.array([unit[0] for unit in units])
-    bits = rng.bits(Stream.UNIT, of, text.positions[[unit[1] for unit in units]]).tolist()
+    bits = rng.bits(RandomUse.UNIT, of, text.positions[[unit[1] for unit in units]]).tolist()
     assert result.rows.tolist() == literal_choice_beside(units, bits, taken, config)
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from corpora.errors import CorpusError
 from modeling.data.examples import ExampleSet
 from modeling.data.rng import Rng
-from modeling.data.texts import Draws, Sentences, Viewer, grow, next_sentence
+from modeling.data.texts import AdjacentSentences, Draws, Viewer, grow, next_sentence
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def parts_of(view):
 
 
 def sentence_borders(example):
-    return Sentences.of(example).borders
+    return AdjacentSentences.of(example).borders
 
 
 @pytest.mark.parametrize("pairs", ["nsp", "sop"])
@@ -90,7 +90,7 @@ SEEDS = st.integers(0, 2**64 - 1)
 
 @given(sizes=st.tuples(*2 * [st.integers(8, 60)]), drawn=SEEDS)
 def test_where_there_is_room_the_label_changes_no_length(samples, sizes, drawn):
-    example, partner = map(Sentences.of, words_of_one_subword(samples, sizes))
+    example, partner = map(AdjacentSentences.of, words_of_one_subword(samples, sizes))
     assume(min(example.n, partner.n) > 1)
     labels = [Draws(label, drawn, bytes(200)) for label in (0, 1 << 63)]
 
@@ -103,7 +103,7 @@ def test_where_there_is_room_the_label_changes_no_length(samples, sizes, drawn):
 
 @given(sizes=st.tuples(*2 * [st.integers(8, 60)]), drawn=SEEDS)
 def test_two_examples_are_divided_alike_whichever_comes_first(samples, sizes, drawn):
-    example, partner = map(Sentences.of, words_of_one_subword(samples, sizes))
+    example, partner = map(AdjacentSentences.of, words_of_one_subword(samples, sizes))
     assume(min(example.n, partner.n) > 1)
     draws = Draws(1 << 63, drawn, bytes(200))
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modeling.data.rng import Rng, Stream, as_below, as_uniform, key_of, mix, permuted
+from modeling.data.rng import RandomUse, Rng, as_below, as_uniform, key_of, mix, permuted
 
 GAMMA = 0x9E3779B97F4A7C15
 WORDS = st.integers(0, (1 << 64) - 1)
@@ -29,20 +29,20 @@ def test_numbers_of_an_example_do_not_depend_on_the_others(seed, hashes):
     alone = Rng.of(np.array(hashes[1:2], np.uint64), seed=seed, epochs=3)
     counters = np.arange(4)
 
-    numbers = together.bits(Stream.UNIT, np.full(4, 1), counters)
+    numbers = together.bits(RandomUse.UNIT, np.full(4, 1), counters)
 
-    assert numbers.tolist() == alone.bits(Stream.UNIT, np.zeros(4, int), counters).tolist()
-    assert numbers.tolist() == together.one(1).table(Stream.UNIT, 4)[0].tolist()
+    assert numbers.tolist() == alone.bits(RandomUse.UNIT, np.zeros(4, int), counters).tolist()
+    assert numbers.tolist() == together.one(1).table(RandomUse.UNIT, 4)[0].tolist()
 
 
 def test_a_table_has_the_numbers_of_each_example():
     rng = Rng.of(np.array([7, 2**63, 0], np.uint64), seed=1, epochs=2)
 
-    table = rng.table(Stream.PAIR, 5)
+    table = rng.table(RandomUse.PAIR, 5)
 
-    rows = [rng.one(number).table(Stream.PAIR, 5)[0].tolist() for number in range(3)]
+    rows = [rng.one(number).table(RandomUse.PAIR, 5)[0].tolist() for number in range(3)]
     assert table.tolist() == rows
-    assert rng.table(Stream.PAIR, 0).shape == (3, 0)
+    assert rng.table(RandomUse.PAIR, 0).shape == (3, 0)
 
 
 def test_seed_epoch_example_stream_and_counter_give_different_numbers():
@@ -55,7 +55,7 @@ def test_seed_epoch_example_stream_and_counter_give_different_numbers():
         for name in (7, 8)
         for seed in (1, 2)
         for epoch in (0, 1)
-        for stream in (Stream.UNIT, Stream.SUBWORD)
+        for stream in (RandomUse.UNIT, RandomUse.SUBWORD)
         for counter in (0, 1)
     ]
 

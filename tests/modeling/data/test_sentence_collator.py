@@ -15,7 +15,7 @@ from modeling.data.rng import Rng
 from modeling.data.sentence_batches import SentenceCollator
 from modeling.data.sentences import SentenceEncoder
 from modeling.data.tagset import TagSet
-from modeling.data.texts import Part, SubwordIds, View
+from modeling.data.texts import ExamplePart, ExampleView, SubwordIds
 from modeling.tagging_config import SentencesConfig
 from tests.ner_files import sentences_of
 
@@ -157,7 +157,7 @@ def pre_trained_on(texts):
     views = []
     for number, cut in enumerate(TOKENIZER.encode(texts)):
         example = Example(str(number), "d", cut.ids, cut.word_starts, *[nothing] * 4)
-        views.append(View(example, (Part(example, 0, len(cut)),)))
+        views.append(ExampleView(example, (ExamplePart(example, 0, len(cut)),)))
     masker = Masker(MaskingConfig(ratio=0.0), SubwordIds.of(TOKENIZER))
     rng = Rng.of(np.zeros(len(views), np.uint64), seed=1, epochs=0)
     return Collator(masker, with_words=True)(views, rng)

@@ -18,7 +18,7 @@ from modeling.data.entities import Scopes, Spreader, draw_others
 from modeling.data.examples import ExampleSet
 from modeling.data.masking import Masker
 from modeling.data.rng import key_of
-from modeling.data.texts import Part, View
+from modeling.data.texts import ExamplePart, ExampleView
 
 MASKING = MaskingConfig(unit="subword", ratio=0.3)
 
@@ -193,7 +193,7 @@ def test_a_second_text_of_a_pair_has_the_choices_of_its_own_document(scoped, sub
     with_mentions = [row for row in rows if any(id > MASK for id in row["entity_ids"])]
     one, other = with_mentions[0], with_mentions[-1]
     views = [samples.example(row) for row in (one, other)]
-    view = View(views[0], tuple(Part(e, 0, len(e.subwords)) for e in views))
+    view = ExampleView(views[0], tuple(ExamplePart(e, 0, len(e.subwords)) for e in views))
 
     batch = collate([view], subwords, samples, scopes=Scopes.read([path], "document"))
 

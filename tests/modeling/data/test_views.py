@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modeling.data.rng import Rng
-from modeling.data.texts import Part, whole
+from modeling.data.texts import ExamplePart, whole
 
 
 def rngs(n):
@@ -64,7 +64,7 @@ def test_words_and_mentions_of_a_part_are_those_wholly_inside(samples, n, seed, 
     example = samples.example(row)
     start, end = sorted(data.draw(st.lists(st.integers(0, n), min_size=2, max_size=2, unique=True)))
 
-    part = Part(example, start, end)
+    part = ExamplePart(example, start, end)
 
     mentions = zip(row["entity_ids"], row["entity_starts"], row["entity_ends"], strict=True)
     inside = [(id, s - start, e - start) for id, s, e in mentions if start <= s and e <= end]

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modeling.data.sentences import Windows
+from modeling.data.sentences import SentenceWindows
 
 SENTENCES = st.lists(st.lists(st.integers(1, 9), max_size=40), min_size=1, max_size=6)
 """Of each sentence the subwords of its words."""
@@ -33,7 +33,7 @@ def windows_of(windows, sentence):
 def test_windows_cover_a_sentence_from_its_start_to_its_end(sentences, limits):
     starts, ends, _, _ = borders(sentences)
 
-    windows = Windows.cut(starts, ends, room=limits[0], overlap=limits[1])
+    windows = SentenceWindows.cut(starts, ends, room=limits[0], overlap=limits[1])
 
     for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
         own = windows_of(windows, number)
@@ -46,7 +46,7 @@ def test_windows_cover_a_sentence_from_its_start_to_its_end(sentences, limits):
 def test_windows_of_a_sentence_have_one_size_that_fits(sentences, limits):
     starts, ends, _, _ = borders(sentences)
 
-    windows = Windows.cut(starts, ends, room=limits[0], overlap=limits[1])
+    windows = SentenceWindows.cut(starts, ends, room=limits[0], overlap=limits[1])
 
     for number in range(len(sentences)):
         sizes = {end - start for start, end in windows_of(windows, number)}
@@ -59,7 +59,7 @@ def test_there_are_no_more_windows_than_are_needed(sentences, limits):
     starts, ends, _, _ = borders(sentences)
     room, overlap = limits
 
-    windows = Windows.cut(starts, ends, room=room, overlap=overlap)
+    windows = SentenceWindows.cut(starts, ends, room=room, overlap=overlap)
 
     for number, length in enumerate(ends - starts):
         n = len(windows_of(windows, number))
@@ -71,7 +71,7 @@ def test_a_run_of_subwords_one_longer_than_the_overlap_lies_in_one_window(senten
     starts, ends, _, _ = borders(sentences)
     size = limits[1] + 1
 
-    windows = Windows.cut(starts, ends, room=limits[0], overlap=limits[1])
+    windows = SentenceWindows.cut(starts, ends, room=limits[0], overlap=limits[1])
 
     for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
         own = windows_of(windows, number)
@@ -82,7 +82,7 @@ def test_a_run_of_subwords_one_longer_than_the_overlap_lies_in_one_window(senten
 @given(SENTENCES, rooms(), st.booleans(), st.one_of(st.none(), st.integers(1, 12)))
 def test_a_word_is_read_where_it_is_furthest_from_the_edges(sentences, limits, context, most):
     starts, ends, words, begins = borders(sentences)
-    windows = Windows.cut(starts, ends, room=limits[0], overlap=limits[1])
+    windows = SentenceWindows.cut(starts, ends, room=limits[0], overlap=limits[1])
     if context:
         document = (np.zeros_like(starts), np.full_like(ends, words[-1]))
         windows = windows.with_context(*document, room=limits[0], most=most)
@@ -106,7 +106,7 @@ def test_a_word_is_read_where_it_is_furthest_from_the_edges(sentences, limits, c
 @given(SENTENCES, rooms())
 def test_only_a_word_that_no_window_holds_is_cut(sentences, limits):
     starts, ends, words, begins = borders(sentences)
-    windows = Windows.cut(starts, ends, room=limits[0], overlap=limits[1])
+    windows = SentenceWindows.cut(starts, ends, room=limits[0], overlap=limits[1])
 
     found = windows.of_words(begins, words[:-1], words[1:])
 
@@ -131,7 +131,7 @@ def c4(left, right, size, room, most):
 @given(SENTENCES, rooms(), st.one_of(st.none(), st.integers(1, 12)))
 def test_context_follows_the_pseudo_code(sentences, limits, most):
     starts, ends, words, _ = borders(sentences)
-    plain = Windows.cut(starts, ends, room=limits[0], overlap=limits[1])
+    plain = SentenceWindows.cut(starts, ends, room=limits[0], overlap=limits[1])
 
     windows = plain.with_context(
         np.zeros_like(starts), np.full_like(ends, words[-1]), room=limits[0], most=most
@@ -144,7 +144,7 @@ def test_context_follows_the_pseudo_code(sentences, limits, most):
 
 def test_context_stays_in_the_document():
     starts, ends = np.array([0, 4, 8]), np.array([4, 8, 12])
-    plain = Windows.cut(starts, ends, room=100, overlap=0)
+    plain = SentenceWindows.cut(starts, ends, room=100, overlap=0)
 
     windows = plain.with_context(np.array([0, 0, 8]), np.array([8, 8, 12]), room=100)
 
@@ -155,7 +155,7 @@ def test_context_stays_in_the_document():
 def test_no_sentence_has_no_window():
     nothing = np.zeros(0, np.int64)
 
-    windows = Windows.cut(nothing, nothing, room=10, overlap=5)
+    windows = SentenceWindows.cut(nothing, nothing, room=10, overlap=5)
 
     assert windows.begins.tolist() == [0]
     assert windows.of_words(np.zeros(1, np.int64), nothing, nothing).tolist() == []

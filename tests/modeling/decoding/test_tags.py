@@ -13,7 +13,7 @@ from modeling.data.batch import Layout
 from modeling.data.tagset import TagSet
 from modeling.decoding.tags import decode
 from modeling.layers.crf import Crf, score, viterbi
-from modeling.models.tagging import build_head
+from modeling.models.tagging_model import build_head
 from modeling.tagging_config import HEADS, HeadConfig, TaggerConfig
 from tests.corpora.spans_of_tags import count_orphans
 

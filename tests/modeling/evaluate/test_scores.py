@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modeling import bootstrap
-from modeling.bootstrap import MIN_DOCUMENTS, Units, percentiles, resample
+from modeling.bootstrap import MIN_DOCUMENTS, DrawnUnits, percentiles, resample
 from modeling.evaluate.scores import (
-    Drawn,
+    DrawnCounts,
     Spread,
     draw,
     normal_interval,
@@ -27,7 +27,7 @@ def columns_of(seed, n=40, k=5):
 
 def test_replicates_are_sums_over_the_units_that_are_drawn():
     columns = columns_of(1)
-    units = Units.choose(["d"] * 40)
+    units = DrawnUnits.choose(["d"] * 40)
 
     drawn = resample(columns, units, replicates=7, seed=4)
 
@@ -36,7 +36,7 @@ def test_replicates_are_sums_over_the_units_that_are_drawn():
 
 
 def test_memory_at_once_changes_nothing(monkeypatch):
-    columns, units = columns_of(2), Units.choose(["d"] * 40)
+    columns, units = columns_of(2), DrawnUnits.choose(["d"] * 40)
     whole = resample(columns, units, replicates=11)
 
     monkeypatch.setattr(bootstrap, "_CELLS", 3 * 40)
@@ -49,16 +49,16 @@ def test_drawing_documents_is_drawing_rows_that_are_their_sums():
     ids = [f"d{number % 13}" for number in range(40)]
     sums = np.stack([columns[number::13].sum(axis=0) for number in range(13)])
 
-    by_document = resample(columns, Units.choose(ids), replicates=9)
+    by_document = resample(columns, DrawnUnits.choose(ids), replicates=9)
 
-    assert np.array_equal(by_document, resample(sums, Units.choose(["d"] * 13), replicates=9))
+    assert np.array_equal(by_document, resample(sums, DrawnUnits.choose(["d"] * 13), replicates=9))
 
 
 @pytest.mark.parametrize(
     ("n", "kind"), [(MIN_DOCUMENTS - 1, "sentences"), (MIN_DOCUMENTS, "documents")]
 )
 def test_documents_are_drawn_where_there_are_enough(n, kind):
-    units = Units.choose([f"d{number % n}" for number in range(30)])
+    units = DrawnUnits.choose([f"d{number % n}" for number in range(30)])
 
     assert (units.kind, units.n) == (kind, n if kind == "documents" else 30)
 
@@ -67,7 +67,7 @@ def test_of_ratios_the_bootstrap_is_the_normal_approximation():
     rng = np.random.default_rng(5)
     right = rng.random(4000) < 0.8
     rows = np.stack([right, np.ones(4000), np.ones(4000)], axis=1).astype(np.int64)[:, None]
-    units = Units.choose(["d"] * 4000)
+    units = DrawnUnits.choose(["d"] * 4000)
 
     [rated] = to_ratings(draw({"": rows}, units, replicates=2000)[""])
 
@@ -77,7 +77,7 @@ def test_of_ratios_the_bootstrap_is_the_normal_approximation():
 
 def test_replicates_in_which_nothing_stands_do_not_count():
     tagged = [written("B-PER", "B-PER"), *[written("O", "O")] * 2]
-    units = Units.choose(["d"] * 3)
+    units = DrawnUnits.choose(["d"] * 3)
 
     [rated] = to_ratings(draw({"": count_strict(tagged).rows}, units, replicates=3000)[""])
 
@@ -86,7 +86,7 @@ def test_replicates_in_which_nothing_stands_do_not_count():
 
 
 def test_without_replicates_there_is_no_interval():
-    units = Units.choose(["d"])
+    units = DrawnUnits.choose(["d"])
 
     drawn = draw({"": count_strict([written("B-PER", "B-PER")]).rows}, units, replicates=0)
 
@@ -97,7 +97,7 @@ def test_without_replicates_there_is_no_interval():
 @given(tagged_sentences())
 def test_micro_and_macro_follow_from_the_labels_in_every_replicate(tagged):
     counts = count_strict(tagged, LABELS)
-    units = Units.choose([one.sentence.document_id for one in tagged])
+    units = DrawnUnits.choose([one.sentence.document_id for one in tagged])
     drawn = draw({"": counts.rows}, units, replicates=20)[""]
 
     scores = rate_labels(drawn, counts.labels, without=("PER",))
@@ -130,7 +130,7 @@ def runs(seed, *, right, n=200):
 
 
 def compared(first, second, *, replicates=1000):
-    units = Units.choose(["d"] * len(first))
+    units = DrawnUnits.choose(["d"] * len(first))
     drawn = draw({"a": first, "b": second}, units, replicates=replicates)
     return subtract(drawn["a"], drawn["b"], units), subtract(drawn["b"], drawn["a"], units)
 
@@ -174,7 +174,7 @@ def test_p_is_below_a_level_as_often_as_the_level_says_where_runs_do_not_differ(
 
 
 def test_p_counts_the_run_itself():
-    units = Units("sentences", np.arange(2), 2)
+    units = DrawnUnits("sentences", np.arange(2), 2)
 
     difference = paired_difference(0.5, np.array([0.5, 0.5, 0.4, 1.1]), units)
 
@@ -210,6 +210,8 @@ def test_f1_of_summed_rows_is_the_f1_of_the_run():
     run = random_run(random.Random(2), 50)
     rows = count_strict(run).rows
 
-    [rated] = to_ratings(Drawn(rows.sum(axis=(0, 1))[None].astype(float), np.zeros((0, 1, 3))))
+    [rated] = to_ratings(
+        DrawnCounts(rows.sum(axis=(0, 1))[None].astype(float), np.zeros((0, 1, 3)))
+    )
 
     assert rated.f1 == float(f1_of(rows.sum(axis=(0, 1))))

@@ -11,7 +11,7 @@ from corpora.entities.vocabulary import SPECIAL
 from corpora.system.writing import write_json
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import EncoderConfig
-from modeling.models.tagging import TaggingModel
+from modeling.models.tagging_model import TaggingModel
 from modeling.tagging_config import HeadConfig, SentencesConfig, TaggerConfig
 
 SUBWORDS = [*SPECIALS, "Peter", "lebt", "in", "Frank", "##furt", "am", "Main", ".", "P", "##eter"]

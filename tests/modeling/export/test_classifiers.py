@@ -15,7 +15,7 @@ from corpora.tokenization.tokenizers import Tokenizer, wordpiece
 from modeling.export.__main__ import main
 from modeling.huggingface.classifiers import Classes, read_classifier
 from modeling.huggingface.importing import read_pretrained
-from modeling.models.tagging import TaggingModel
+from modeling.models.tagging_model import TaggingModel
 from modeling.taggers.tagger import Tagger
 from modeling.tagging_config import HeadConfig, TaggerConfig
 from tests.modeling.export.conftest import SUBWORDS

@@ -10,7 +10,7 @@ from corpora.tokenization.tokenizers import SPECIALS, Tokenizer
 from modeling.export.__main__ import main
 from modeling.layers.embeddings import pool_words
 from modeling.models.spans import CHUNK
-from modeling.models.tagging import TaggingModel
+from modeling.models.tagging_model import TaggingModel
 from modeling.taggers.tagger import Tagger, document_of
 from tests.modeling.export.conftest import run_card
 

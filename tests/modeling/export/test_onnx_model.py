@@ -15,7 +15,7 @@ from modeling.export.__main__ import main
 from modeling.export.onnx_model import PaddedEncoder, check_onnx, scorer_of
 from modeling.finetune.data import NerData
 from modeling.layers.dense import Padded
-from modeling.models.tagging import TaggingModel
+from modeling.models.tagging_model import TaggingModel
 from modeling.models.weights import WeightsError
 from modeling.predict.__main__ import main as predict
 from modeling.taggers.counts import strict_f1

@@ -11,7 +11,7 @@ from corpora.ner.labels import LabelMap
 from modeling.finetune.__main__ import main
 from modeling.finetune.continuing import Begun
 from modeling.finetune.data import NerData
-from modeling.models.tagging import TaggingModel
+from modeling.models.tagging_model import TaggingModel
 from modeling.taggers.counts import strict_f1
 from modeling.taggers.folders import find_tagger
 from modeling.taggers.tagger import Tagger

@@ -12,8 +12,8 @@ from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
 from modeling.finetune.data import NerData
-from modeling.models.pretraining import PretrainingModel
-from modeling.models.tagging import TaggingModel
+from modeling.models.pretraining_model import PretrainingModel
+from modeling.models.tagging_model import TaggingModel
 from modeling.taggers.counts import strict_f1
 from modeling.taggers.entities import open_entities
 from modeling.taggers.folders import Base, find_tagger

@@ -11,7 +11,7 @@ from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, HeadsConfig
 from modeling.data.batch import SubwordEntities
 from modeling.data.entity_forms import EntityForms
-from modeling.models.pretraining import PretrainingModel
+from modeling.models.pretraining_model import PretrainingModel
 from modeling.predict.__main__ import main as predict
 from modeling.predict.masked import Guesser
 from modeling.taggers.encoder import Encoder

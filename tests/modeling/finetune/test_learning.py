@@ -14,10 +14,10 @@ import torch
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
 from modeling.finetune.data import NerData
-from modeling.finetune.session import _Session
+from modeling.finetune.finetuning import _Session
 from modeling.huggingface.importing import read_pretrained
-from modeling.models.pretraining import PretrainingModel
-from modeling.models.tagging import TaggingModel
+from modeling.models.pretraining_model import PretrainingModel
+from modeling.models.tagging_model import TaggingModel
 from modeling.taggers.counts import strict_f1
 from modeling.taggers.folders import find_tagger, read_manifest
 from modeling.taggers.tagger import Tagger

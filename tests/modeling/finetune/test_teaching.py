@@ -13,7 +13,7 @@ from corpora.errors import UsageError
 from modeling.data.tagset import TagSet
 from modeling.finetune.data import NerData
 from modeling.finetune.teaching import FILE, Teacher
-from modeling.models.tagging import TaggingModel
+from modeling.models.tagging_model import TaggingModel
 from modeling.taggers.counts import strict_f1
 from modeling.taggers.folders import find_tagger, read_manifest
 from modeling.taggers.tagger import Tagger

@@ -9,8 +9,8 @@ from corpora.tokenization.tokenizers import Tokenizer
 from modeling.data.sentences import SentenceEncoder, UsedSubwords
 from modeling.finetune.data import NerData
 from modeling.huggingface.importing import read_pretrained
-from modeling.models.pretraining import PretrainingModel
-from modeling.models.tagging import TaggingModel
+from modeling.models.pretraining_model import PretrainingModel
+from modeling.models.tagging_model import TaggingModel
 from modeling.taggers.folders import find_tagger
 from modeling.tagging_config import SentencesConfig
 
@@ -41,7 +41,7 @@ def test_rows_that_no_sentence_has_stay_as_they_are_and_have_no_optimizer_state(
 ):
     base = with_more_rows(bases / "plain", tmp_path / "base", 1000)
     sizes = []
-    checkpoint = "modeling.finetune.session._Session.save_checkpoint"
+    checkpoint = "modeling.finetune.finetuning._Session.save_checkpoint"
 
     def look(self, *_, **__):
         moments = self.optimizer.state()[f"{TABLE}.exp_avg"]

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional
 
 from modeling.data.batch import Layout, Targets
-from modeling.heads.pretraining import EntityHead, PairHead, Transform, VocabularyHead
+from modeling.heads.pretraining_heads import EntityHead, PairHead, Transform, VocabularyHead
 
 N_ENTITIES, WIDTH, ENTITY_WIDTH = 7, 6, 4
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from modeling.data.batch import Choices, Targets
-from modeling.heads.pretraining import SubwordEntityHead, Transform
+from modeling.heads.pretraining_heads import SubwordEntityHead, Transform
 
 N, WIDTH = 12, 6
 SCOPES = ((3, 5, 6, 10), (4,), (3, 4, 7, 8, 11))

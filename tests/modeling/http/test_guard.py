@@ -6,7 +6,7 @@ import json
 import httpx
 import pytest
 
-from modeling.http.guard import Guard, Refused, Rules, new_token
+from modeling.http.guard import Guard, Refusal, RequestLimits, new_token
 
 TOKEN = new_token()
 
@@ -19,7 +19,7 @@ async def echo(scope, receive, send):
 
 def ask(method, path, *, rules=None, guard=None, **request):
     async def asked():
-        transport = httpx.ASGITransport(app=guard or Guard(echo, rules or Rules()))
+        transport = httpx.ASGITransport(app=guard or Guard(echo, rules or RequestLimits()))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
             return await client.request(method, path, **request)
 
@@ -57,7 +57,7 @@ def test_two_hosts_or_origins_or_lengths_of_a_body_are_refused():
     origins = [("Origin", "http://127.0.0.1"), ("Origin", "http://127.0.0.1")]
     lengths = [("Content-Length", "3"), ("Transfer-Encoding", "chunked")]
 
-    rules = Rules(origins=["*"])
+    rules = RequestLimits(origins=["*"])
     statuses = [
         ask("POST", "/", rules=rules, headers=headers).status_code for headers in (twice, origins)
     ]
@@ -67,13 +67,13 @@ def test_two_hosts_or_origins_or_lengths_of_a_body_are_refused():
 
 
 def test_monitoring_is_answered_whatever_the_host():
-    rules = Rules(open_paths={"/health"})
+    rules = RequestLimits(open_paths={"/health"})
 
     assert ask("GET", "/health", rules=rules, headers={"Host": "10.0.0.7:8001"}).text == "/health"
 
 
 def test_requests_are_logged_with_their_id_and_counted_by_seconds(caplog):
-    guard = Guard(echo, Rules())
+    guard = Guard(echo, RequestLimits())
     caplog.set_level("INFO", "modeling.http.access")
 
     answer = ask("GET", "/a b", guard=guard, headers={"X-Request-ID": "r-1"})
@@ -88,7 +88,7 @@ def test_requests_are_logged_with_their_id_and_counted_by_seconds(caplog):
 
 
 def test_a_name_that_was_allowed_is_answered():
-    rules = Rules(hosts=["onoma.example"])
+    rules = RequestLimits(hosts=["onoma.example"])
 
     assert ask("GET", "/", rules=rules, headers={"Host": "onoma.example"}).status_code == 200
 
@@ -104,7 +104,7 @@ def test_a_name_that_was_allowed_is_answered():
     ],
 )
 def test_a_page_asks_from_this_machine_or_an_allowed_place_only(origin, status):
-    rules = Rules(origins=["https://example.org"], allow_loopback_origins=True)
+    rules = RequestLimits(origins=["https://example.org"], allow_loopback_origins=True)
 
     answer = ask("POST", "/", rules=rules, headers={"Origin": origin})
 
@@ -118,7 +118,7 @@ def test_by_default_another_server_of_this_machine_may_not_ask():
 
 
 def test_a_browser_that_asks_first_is_answered_what_it_may_do():
-    rules = Rules(origins=["https://example.org"])
+    rules = RequestLimits(origins=["https://example.org"])
     headers = {
         "Origin": "https://example.org",
         "Access-Control-Request-Method": "POST",
@@ -133,7 +133,7 @@ def test_a_browser_that_asks_first_is_answered_what_it_may_do():
 
 
 def test_the_token_comes_in_the_address_once_and_is_a_cookie_after_that():
-    rules = Rules(token=TOKEN, open_paths={"/health"})
+    rules = RequestLimits(token=TOKEN, open_paths={"/health"})
 
     assert ask("GET", "/page", rules=rules).status_code == 401
     assert ask("GET", "/page?token=wrong", rules=rules).status_code == 401
@@ -150,7 +150,7 @@ def test_the_token_comes_in_the_address_once_and_is_a_cookie_after_that():
 
 
 def test_a_browser_that_opens_an_address_gets_a_page_and_a_program_json():
-    rules = Rules(token=TOKEN)
+    rules = RequestLimits(token=TOKEN)
     browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
     page = ask("GET", "/page?token=old", rules=rules, headers=browser)
@@ -164,7 +164,7 @@ def test_a_browser_that_opens_an_address_gets_a_page_and_a_program_json():
 
 
 def test_a_cookie_of_another_server_that_is_none_by_the_rules_hides_no_token():
-    rules = Rules(token=TOKEN)
+    rules = RequestLimits(token=TOKEN)
     own = ask("GET", f"/page?token={TOKEN}", rules=rules).headers["set-cookie"].partition(";")[0]
 
     answer = ask("GET", "/page", rules=rules, headers={"Cookie": f'view={{"open": 1}}; {own}'})
@@ -173,7 +173,9 @@ def test_a_cookie_of_another_server_that_is_none_by_the_rules_hides_no_token():
 
 
 def test_an_address_with_a_token_leads_to_no_other_server():
-    answer = ask("GET", f"http://127.0.0.1//evil.example/?token={TOKEN}", rules=Rules(token=TOKEN))
+    answer = ask(
+        "GET", f"http://127.0.0.1//evil.example/?token={TOKEN}", rules=RequestLimits(token=TOKEN)
+    )
 
     assert "location" not in answer.headers
 
@@ -183,7 +185,7 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_read():
         for _ in range(3):
             yield b"x" * 50
 
-    rules = Rules(max_body=100)
+    rules = RequestLimits(max_body=100)
 
     assert ask("POST", "/", rules=rules, content=b"x" * 100).status_code == 200
     assert ask("POST", "/", rules=rules, content=b"x" * 101).status_code == 413
@@ -193,7 +195,7 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_read():
 
 
 def test_bodies_that_are_too_large_together_are_put_off():
-    answer = ask("POST", "/", rules=Rules(max_bodies=10), content=b"x" * 11)
+    answer = ask("POST", "/", rules=RequestLimits(max_bodies=10), content=b"x" * 11)
 
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
 
@@ -204,7 +206,7 @@ def test_a_body_that_does_not_come_is_waited_for_no_longer_than_said():
         await asyncio.sleep(30)
         yield b"x"
 
-    guard = Guard(echo, Rules(body_seconds=0.05))
+    guard = Guard(echo, RequestLimits(body_seconds=0.05))
 
     assert ask("POST", "/", guard=guard, content=slow()).status_code == 408
     assert (guard.n_requests, guard.n_bytes) == (0, 0)
@@ -235,7 +237,7 @@ def test_an_answer_that_the_client_does_not_take_is_given_up():
         sent.append(message)
         await asyncio.sleep(30)
 
-    guard = Guard(echo, Rules(send_seconds=0.05))
+    guard = Guard(echo, RequestLimits(send_seconds=0.05))
 
     asyncio.run(asyncio.wait_for(guard(SCOPE, receiving(WHOLE), send), 10))
 
@@ -255,7 +257,7 @@ def test_of_a_body_that_is_cut_the_application_sees_nothing():
     part = {"type": "http.request", "body": b"x", "more_body": True}
     receive = receiving(part, {"type": "http.disconnect"})
 
-    asyncio.run(Guard(application, Rules())(SCOPE, receive, send))
+    asyncio.run(Guard(application, RequestLimits())(SCOPE, receive, send))
 
     assert (sent[0]["status"], seen) == (400, [])
 
@@ -263,15 +265,15 @@ def test_of_a_body_that_is_cut_the_application_sees_nothing():
 def test_a_refusal_after_the_beginning_of_an_answer_ends_the_connection():
     async def application(_, __, send):
         await send({"type": "http.response.start", "status": 200, "headers": []})
-        raise Refused(422, "too late")
+        raise Refusal(422, "too late")
 
     sent = []
 
     async def send(message):
         sent.append(message)
 
-    with pytest.raises(Refused):  # the server closes the connection
-        asyncio.run(Guard(application, Rules())(SCOPE, receiving(WHOLE), send))
+    with pytest.raises(Refusal):  # the server closes the connection
+        asyncio.run(Guard(application, RequestLimits())(SCOPE, receiving(WHOLE), send))
 
     assert len(sent) == 1
 
@@ -287,7 +289,7 @@ def test_a_server_that_stops_cancels_what_is_being_answered():
 
     async def stop():
         answering = asyncio.create_task(
-            Guard(application, Rules())(SCOPE, receiving(WHOLE), lambda _: None)
+            Guard(application, RequestLimits())(SCOPE, receiving(WHOLE), lambda _: None)
         )
         await asyncio.sleep(0.05)
         answering.cancel()
@@ -306,7 +308,7 @@ def test_more_requests_than_are_answered_at_once_are_put_off():
         await waits.wait()
         await echo(scope, receive, send)
 
-    rules = Rules(max_requests=1, open_paths={"/health"})
+    rules = RequestLimits(max_requests=1, open_paths={"/health"})
 
     async def both():
         transport = httpx.ASGITransport(app=Guard(slow, rules))
@@ -324,7 +326,7 @@ def test_more_requests_than_are_answered_at_once_are_put_off():
 
 
 def test_an_origin_that_is_no_address_is_not_allowed():
-    rules = Rules(allow_loopback_origins=True)
+    rules = RequestLimits(allow_loopback_origins=True)
 
     for origin in ("http://[", "http://[::1", "://", "http://127.0.0.1:x@evil.example"):
         assert ask("GET", "/", rules=rules, headers={"Origin": origin}).status_code == 403
@@ -336,7 +338,7 @@ def test_a_path_that_no_address_has_is_refused():
 
 
 def test_the_way_to_a_page_without_its_token_is_of_this_server():
-    rules = Rules(token=TOKEN)
+    rules = RequestLimits(token=TOKEN)
 
     for path in ("/%5Cevil.example", "/a%0D%0Ax%3A%20y", "/%C3%A9"):
         answer = ask("GET", f"{path}?token={TOKEN}", rules=rules)

@@ -9,7 +9,7 @@ import pytest
 
 from corpora.errors import UsageError
 from modeling.http import server as serving
-from modeling.http.guard import Guard, Rules
+from modeling.http.guard import Guard, RequestLimits
 from modeling.http.server import Server, listen
 
 ASKED = threading.Semaphore(0)
@@ -29,7 +29,7 @@ def server(monkeypatch):
     """Start a server in a thread that waits 0.2 seconds at most for the head of a request."""
     monkeypatch.setattr(serving, "HEAD_SECONDS", 0.2)
     is_ready = threading.Event()
-    guarded = Guard(slow, Rules())
+    guarded = Guard(slow, RequestLimits())
     server = Server(guarded, listen("127.0.0.1", 0), on_ready=lambda _: is_ready.set())
     thread = threading.Thread(target=server.answer)
     thread.start()

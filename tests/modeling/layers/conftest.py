@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from modeling.data.batch import Layout, Rows, Words
+from modeling.data.batch import BatchWords, LayerRows, Layout
 from modeling.layers import attention_blocks
 
 WIDTH, N_HEADS = 12, 3
@@ -22,16 +22,16 @@ def make_rows(words, mentions=None):
     sizes = [size for sequence in words for size in sequence]
     of_subword = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes, dtype=torch.int64))
     layout = Layout.of([len(sequence) for sequence in words])
-    of_words = Words(layout, of_subword, torch.tensor(sizes, dtype=torch.int64))
+    of_words = BatchWords(layout, of_subword, torch.tensor(sizes, dtype=torch.int64))
     if mentions is None:
-        return Rows(subwords, subwords, of_words)
+        return LayerRows(subwords, subwords, of_words)
     entities = Layout.of(mentions)
     sequences = np.concatenate([subwords.sequences, entities.sequences])
     after = np.asarray(lengths, np.int64)[entities.sequences.numpy()]
     positions = np.concatenate([subwords.positions, entities.positions.numpy() + after])
     longest = max(n + e for n, e in zip(lengths, mentions, strict=True))
     together = Layout.placed(sequences, positions, longest=longest, n=len(words))
-    return Rows(subwords, together, of_words, entities)
+    return LayerRows(subwords, together, of_words, entities)
 
 
 def random_words(lengths, seed=0):

@@ -25,14 +25,16 @@ from torch.nn import functional
 from benchmarks import attention
 from modeling.data.batch import Layout
 from modeling.layers import attention_blocks, fused
-from modeling.layers.fused import Blocks, Tiling
+from modeling.layers.fused import KernelBlocks, Tiling
 
 Values = dict[str, Any]
 Attend = Callable[..., Tensor]
 WINDOW = attention.WINDOW
 NAMES = ("output", "query", "key", "value", "keys", "values")
 """The output, and gradients of what it depends on."""
-TINY_TILING = Tiling(Blocks(16, 16, 4, 1), Blocks(32, 16, 4, 1), Blocks(16, 32, 4, 1))
+TINY_TILING = Tiling(
+    KernelBlocks(16, 16, 4, 1), KernelBlocks(32, 16, 4, 1), KernelBlocks(16, 32, 4, 1)
+)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from modeling.layers.attention import (
     SelfAttention,
     WholeWordAttention,
 )
-from modeling.layers.transformer import Encoder, EncoderLayer, FeedForward
+from modeling.layers.transformer import EncoderLayer, FeedForward, LayerStack
 
 KINDS = {
     "plain": (SelfAttention, {}),
@@ -29,7 +29,7 @@ pytestmark = [
 def encoder(oracle, kind):
     """Make an encoder of two layers, in float32."""
     make, options = KINDS[kind]
-    return Encoder(
+    return LayerStack(
         [
             EncoderLayer(
                 attention=make(width=oracle.width, n_heads=oracle.n_heads, **options),

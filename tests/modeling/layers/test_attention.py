@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from modeling.data.batch import Rows
+from modeling.data.batch import LayerRows
 from modeling.layers import attention
 from modeling.layers.attention import EntityAwareAttention, SelfAttention
 
@@ -147,7 +147,7 @@ def test_rows_without_an_entity_layout_have_no_mentions(oracle):
     rows = oracle.make_rows([[1, 1, 1]])
 
     assert (
-        entity_aware(oracle)(oracle.make_input(rows), Rows(rows.subwords, rows.subwords))
+        entity_aware(oracle)(oracle.make_input(rows), LayerRows(rows.subwords, rows.subwords))
         .isfinite()
         .all()
     )

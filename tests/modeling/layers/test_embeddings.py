@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from modeling.data.batch import Mentions
+from modeling.data.batch import BatchMentions
 from modeling.layers.embeddings import EntityEmbeddings, SinusoidalPositions, SubwordEmbeddings
 
 WORDS = [[1, 1, 1], [1] * 5]
@@ -85,7 +85,7 @@ def test_mention_is_entity_and_mean_of_positions_and_type_normed(entity_width, b
         n_entities=5, entity_width=entity_width, width=8, bias=bias, n_positions=9, dropout=0.0
     )
     places = [[1, 2, 3], [8], [3, 4]]
-    mentions = Mentions(
+    mentions = BatchMentions(
         entities=torch.tensor([3, 2, 3]),
         positions=torch.tensor([p for some in places for p in some]),
         offsets=torch.tensor([0, 3, 4]),
@@ -106,7 +106,7 @@ def test_no_mentions_are_no_rows():
     layer = EntityEmbeddings(n_entities=5, entity_width=4, width=8)
     nothing = torch.zeros(0, dtype=torch.int64)
 
-    made = layer(Mentions(entities=nothing, positions=nothing, offsets=nothing))
+    made = layer(BatchMentions(entities=nothing, positions=nothing, offsets=nothing))
     made.sum().backward()
 
     assert made.shape == (0, 8)

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from modeling.layers.attention import SelfAttention
-from modeling.layers.transformer import Encoder, EncoderLayer, FeedForward
+from modeling.layers.transformer import EncoderLayer, FeedForward, LayerStack
 
 
 def make_layer(oracle, norm, dropout=0.0):
@@ -21,7 +21,7 @@ def make_layer(oracle, norm, dropout=0.0):
 
 def test_layers_that_are_computed_again_have_the_same_gradients(oracle):
     rows = oracle.make_rows([[1] * 6, [1] * 4])
-    encoder = Encoder([make_layer(oracle, "post", dropout=0.3) for _ in range(2)])
+    encoder = LayerStack([make_layer(oracle, "post", dropout=0.3) for _ in range(2)])
     gradients = []
     for encoder.recomputes in (False, True):
         encoder.zero_grad()
@@ -71,7 +71,7 @@ def test_encoder_is_its_layers_and_then_its_norm(oracle):
     layers = [make_layer(oracle, "pre") for _ in range(3)]
     norm = nn.LayerNorm(oracle.width).double()
 
-    actual = Encoder(layers, norm=norm)(x, rows)
+    actual = LayerStack(layers, norm=norm)(x, rows)
 
     for layer in layers:
         x = layer(x, rows)

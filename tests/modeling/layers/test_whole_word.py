@@ -5,7 +5,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from modeling.data.batch import Rows
+from modeling.data.batch import LayerRows
 from modeling.layers.attention import (
     RelativeSelfAttention,
     SelfAttention,
@@ -114,7 +114,7 @@ def test_words_are_means_of_their_subwords(oracle):
 
 def test_rows_without_words_are_an_error(oracle):
     rows = oracle.make_rows([[1, 2]])
-    without = Rows(rows.subwords, rows.subwords)
+    without = LayerRows(rows.subwords, rows.subwords)
 
     with pytest.raises(ValueError, match=r"Rows\.words"):
         whole_word(oracle)(oracle.make_input(rows), without)

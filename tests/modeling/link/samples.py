@@ -2,7 +2,7 @@
 
 from corpora.document import Document, Mention
 from modeling.link.candidates import KnownEntity
-from modeling.link.records import Record, record_of
+from modeling.link.records import LinkRecord, record_of
 
 FRANZ, MARIA, PAUL, ANNA = "s:franz", "s:maria", "s:P.3", "s:P.4"
 REGISTER = {
@@ -38,6 +38,6 @@ def letters(n: int = 12) -> list[Document]:
     return made
 
 
-def records(n: int = 12) -> list[Record]:
+def records(n: int = 12) -> list[LinkRecord]:
     """Return the letters as a linker sees them."""
     return [record_of(document) for document in letters(n)]

@@ -8,12 +8,12 @@ import pytest
 
 from modeling.link.candidates import FEATURES, N_PLAIN, Candidates
 from modeling.link.coherence import add_document_features
-from modeling.link.counts import Counts
-from modeling.link.records import Case, Record
+from modeling.link.counts import EntityCounts
+from modeling.link.records import Case, LinkRecord
 
 
 def record(id, entities):
-    return Record(id, None, (), tuple(Case(e, None, e, ()) for e in entities))
+    return LinkRecord(id, None, (), tuple(Case(e, None, e, ()) for e in entities))
 
 
 def by_definition(found, chosen, forms, *, records, without):
@@ -66,7 +66,7 @@ def sample(n_names, *, n_documents=40, n_entities=60, seed=1):
 @pytest.mark.parametrize("n_names", [1, 2, 30])
 def test_columns_are_as_defined(n_names, without):
     records, found, chosen, forms = sample(n_names)
-    counts = Counts(records)
+    counts = EntityCounts(records)
 
     add_document_features(found, chosen, forms, counts=counts, without=without)
 
@@ -96,7 +96,7 @@ def n_calls(function):
 def test_a_document_of_twice_as_many_names_takes_twice_as_much():
     def calls(n_names):
         records, found, chosen, forms = sample(n_names, n_entities=2 * n_names)
-        counts = Counts(records)
+        counts = EntityCounts(records)
         return n_calls(
             lambda: add_document_features(found, chosen, forms, counts=counts, without=None)
         )

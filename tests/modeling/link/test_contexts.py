@@ -15,9 +15,9 @@ from modeling.link.__main__ import main
 from modeling.link.candidates import FEATURES, N_PLAIN, READ, KnownEntity
 from modeling.link.choice import softmax
 from modeling.link.commands import describe_entry
-from modeling.link.contexts import Reader
-from modeling.link.linker import Linker, Training
-from modeling.link.records import Window, record_of
+from modeling.link.contexts import WindowReader
+from modeling.link.linker import Linker, LinkerTraining
+from modeling.link.records import MentionWindow, record_of
 from modeling.taggers.encoder import Encoder
 from modeling.taggers.folders import TAGGER_FILE, find_tagger
 from tests.datasets import write_dataset
@@ -38,12 +38,12 @@ def records(n=24):
 
 
 def describe(**texts):
-    return {f"s:{name}": Window("", "Otto", f": {text}") for name, text in texts.items()}
+    return {f"s:{name}": MentionWindow("", "Otto", f": {text}") for name, text in texts.items()}
 
 
 @pytest.fixture(scope="module")
 def reader(bases):
-    return Reader(bases / "plain", keeps=True)
+    return WindowReader(bases / "plain", keeps=True)
 
 
 def columns(contexts, linker, document):
@@ -60,7 +60,7 @@ def columns(contexts, linker, document):
 
 
 def test_a_name_is_like_the_mentions_whose_texts_are_like_its_text(reader):
-    linker = Training(records(), {}, reader=reader).train()
+    linker = LinkerTraining(records(), {}, reader=reader).train()
 
     found = columns(linker.contexts, linker, letter("x", TEXTS[PAINTER], ("Otto", None)))
 
@@ -76,11 +76,13 @@ def test_an_encoder_is_read_up_to_its_middle_layer(monkeypatch, n_layers, n_read
     encoder.model, encoder.config = model, EncoderConfig(n_layers=n_layers)
     monkeypatch.setattr(Encoder, "load", lambda _: encoder)
 
-    assert Reader("encoder", keeps=False)._encoder.model.encoder.layers == list(range(n_read))
+    assert WindowReader("encoder", keeps=False)._encoder.model.encoder.layers == list(range(n_read))
 
 
 def test_mentions_of_the_document_itself_are_left_out(reader):
-    linker = Training(records(3), {}, reader=reader).train()  # the painter in one document only
+    linker = LinkerTraining(
+        records(3), {}, reader=reader
+    ).train()  # the painter in one document only
     known = columns(linker.contexts, linker, documents(2)[0])
 
     assert PAINTER in known
@@ -91,7 +93,7 @@ def test_mentions_of_the_document_itself_are_left_out(reader):
 
 def test_a_text_is_like_the_description_with_its_words(reader):
     described = describe(poet="in Ulm ich war Theo", painter="Anna und bei Bad Berg")
-    linker = Training(records(), {}, reader=reader, descriptions=described).train()
+    linker = LinkerTraining(records(), {}, reader=reader, descriptions=described).train()
 
     found = columns(linker.contexts, linker, letter("x", TEXTS[POET], ("Otto", None)))
 
@@ -100,7 +102,7 @@ def test_a_text_is_like_the_description_with_its_words(reader):
 
 
 def test_descriptions_of_entities_that_nobody_names_are_not_read(reader):
-    training = Training(records(), {}, reader=reader, descriptions=describe(nobody="Anna"))
+    training = LinkerTraining(records(), {}, reader=reader, descriptions=describe(nobody="Anna"))
 
     assert training.contexts.described == ()
 
@@ -108,7 +110,7 @@ def test_descriptions_of_entities_that_nobody_names_are_not_read(reader):
 def test_a_linker_with_an_encoder_is_saved_and_links_as_before(bases, reader, tmp_path):
     settings = {"encoder": str(bases / "plain")}
     described = describe(poet="Ulm", painter="Berg")
-    training = Training(records(), {}, reader=reader, descriptions=described)
+    training = LinkerTraining(records(), {}, reader=reader, descriptions=described)
     linker = training.train(settings=settings)
     linker.save(tmp_path)
 
@@ -124,7 +126,7 @@ def test_a_linker_with_an_encoder_is_saved_and_links_as_before(bases, reader, tm
 
 
 def test_another_encoder_than_that_of_training_is_refused(bases, reader, tmp_path):
-    linker = Training(records(), {}, reader=reader).train(
+    linker = LinkerTraining(records(), {}, reader=reader).train(
         settings={"encoder": str(bases / "entities")}
     )
     linker.save(tmp_path)
@@ -143,10 +145,10 @@ def _with_a_full_name(encoder):
         for n, (entity, text) in enumerate([*TEXTS.items()] * 20)
     ]
     training = [record_of(document, with_text=True) for document in named]
-    reader = Reader(encoder, keeps=True)
+    reader = WindowReader(encoder, keeps=True)
     text = "Lieber Otto ! Gruss an Herwarth Otto"
     document = letter("x", text, ("Otto", None), ("Herwarth Otto", None))
-    linker = Training(training, {}, reader=reader).train()
+    linker = LinkerTraining(training, {}, reader=reader).train()
     return linker, reader, record_of(document, with_text=True)
 
 
@@ -181,7 +183,7 @@ def test_a_name_is_sure_from_nine_tenths_on(bases, probability, is_read):
 
 
 def test_documents_that_are_linked_together_are_linked_as_each_alone(reader):
-    linker = Training(records(), {}, reader=reader).train()
+    linker = LinkerTraining(records(), {}, reader=reader).train()
     some = [
         record_of(letter(f"x{n}", text, ("Otto", None)), with_text=True)
         for n, text in enumerate([*TEXTS.values(), "Otto ist da", f"Herr {TEXTS[POET]}"])
@@ -196,14 +198,14 @@ def test_documents_that_are_linked_together_are_linked_as_each_alone(reader):
 
 
 def test_long_texts_are_cut_around_the_name_and_what_is_read_together_does_not_matter(reader):
-    long = Window("Anna und " * 60, "Otto", " bei Bad Berg" * 60)
-    short = Window("und ", "Otto", " bei")
+    long = MentionWindow("Anna und " * 60, "Otto", " bei Bad Berg" * 60)
+    short = MentionWindow("und ", "Otto", " bei")
 
     [first, second] = reader.read([long, short])
 
     np.testing.assert_allclose(reader.read([short])[0], second, atol=1e-5)
-    near = Window("und " + "Anna und " * 8, "Otto", " bei Bad Berg" * 6)
-    [cut] = Reader(reader.folder, keeps=False).read([near])
+    near = MentionWindow("und " + "Anna und " * 8, "Otto", " bei Bad Berg" * 6)
+    [cut] = WindowReader(reader.folder, keeps=False).read([near])
     np.testing.assert_allclose(cut, first, atol=1e-5)
 
 
@@ -214,26 +216,28 @@ def prompted(bases, tmp_path):
             (tmp_path / file.name).write_bytes(file.read_bytes())
         prompts = {"prompts": {"query": prompt}}
         (tmp_path / "config_sentence_transformers.json").write_text(json.dumps(prompts))
-        return Reader(tmp_path, keeps=False)
+        return WindowReader(tmp_path, keeps=False)
 
     return make
 
 
 def test_what_the_model_wants_before_a_text_is_written_before_it(bases, prompted):
-    [found] = prompted("Anna ").read([Window("und ", "Otto", "")])
+    [found] = prompted("Anna ").read([MentionWindow("und ", "Otto", "")])
 
-    [written] = Reader(bases / "plain", keeps=False).read([Window("Anna und ", "Otto", "")])
+    [written] = WindowReader(bases / "plain", keeps=False).read(
+        [MentionWindow("Anna und ", "Otto", "")]
+    )
     np.testing.assert_allclose(found, written, atol=1e-5)
 
 
 def test_a_name_is_read_after_a_long_prompt(prompted):
-    window = Window("ich war in Ulm und sah ", "Otto", " bei Anna und Theo")
+    window = MentionWindow("ich war in Ulm und sah ", "Otto", " bei Anna und Theo")
     reader = prompted("Anna " * 29)
 
     [cut] = reader._cut([window])
     [found] = reader.read([window])
 
-    assert cut == Window("Ulm und sah ", "Otto", " bei Anna und Th")
+    assert cut == MentionWindow("Ulm und sah ", "Otto", " bei Anna und Th")
     assert np.isfinite(found).all()
 
 
@@ -241,7 +245,7 @@ def test_a_prompt_that_leaves_no_room_for_a_name_is_refused(prompted):
     reader = prompted("Anna " * 600)
 
     with pytest.raises(CorpusError, match=r"prompts.query has 600 subwords.* reads 46 at once"):
-        reader.read([Window("und ", "Otto", "")])
+        reader.read([MentionWindow("und ", "Otto", "")])
 
 
 def test_texts_are_cut_to_the_windows_of_a_tagger(tagger_run, tmp_path):
@@ -251,8 +255,8 @@ def test_texts_are_cut_to_the_windows_of_a_tagger(tagger_run, tmp_path):
     settings["data"]["max_length"] = 18
     file.write_text(json.dumps(settings))
 
-    long = Window("Anna " * 60, "Otto", " Anna" * 60)
-    [found] = Reader(tmp_path / "tagger", keeps=False).read([long])
+    long = MentionWindow("Anna " * 60, "Otto", " Anna" * 60)
+    [found] = WindowReader(tmp_path / "tagger", keeps=False).read([long])
 
     assert np.isfinite(found).all()
 
@@ -262,7 +266,7 @@ def test_an_entry_is_described_by_its_forms_its_kind_and_what_the_register_says(
         entity="s:P.3", forms=("Klee, Paul", "Klee"), kind="person", description="Maler"
     )
 
-    assert describe_entry(known) == Window("", "Klee, Paul", ": Klee; person; Maler")
+    assert describe_entry(known) == MentionWindow("", "Klee, Paul", ": Klee; person; Maler")
 
 
 def test_commands_take_an_encoder_and_links_follow_from_the_words_around(bases, tmp_path):

@@ -1,6 +1,6 @@
 import pytest
 
-from modeling.link.forms import KINDS, Forms, learn_endings
+from modeling.link.forms import KINDS, LinkForms, learn_endings
 
 PAIRS = [
     ("Franz Marc", "p:1"),
@@ -19,7 +19,7 @@ PAIRS = [
 
 @pytest.fixture(scope="module")
 def forms():
-    return Forms(PAIRS)
+    return LinkForms(PAIRS)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_initials_alone_match_no_form_of_other_words(forms):
 
 
 def test_a_word_of_a_form_is_matched_by_one_word_of_the_name():
-    few = Forms([("A. Meier", "p:1"), ("Anna Alma Meier", "p:2"), ("Baden-Baden", "o:1")])
+    few = LinkForms([("A. Meier", "p:1"), ("Anna Alma Meier", "p:2"), ("Baden-Baden", "o:1")])
 
     def similarities(name):
         return {few.texts[hit.form]: hit.similarity for hit in few.look_up(name)}
@@ -70,7 +70,7 @@ def test_hidden_forms_are_as_if_they_were_not_known(forms):
 
 def test_only_so_many_names_are_kept_with_what_was_found(monkeypatch):
     monkeypatch.setattr("modeling.link.forms._N_KEPT", 3)
-    few, names = Forms(PAIRS), [form for form, _ in PAIRS]
+    few, names = LinkForms(PAIRS), [form for form, _ in PAIRS]
 
     first = [few.look_up(name) for name in names]
 
@@ -80,7 +80,7 @@ def test_only_so_many_names_are_kept_with_what_was_found(monkeypatch):
 
 @pytest.mark.parametrize(("n", "is_found"), [(2000, True), (2001, False)])
 def test_a_word_of_very_many_forms_finds_none_of_them(n, is_found):
-    many = Forms([(f"Street to Constantinople {number}", f"o:{number}") for number in range(n)])
+    many = LinkForms([(f"Street to Constantinople {number}", f"o:{number}") for number in range(n)])
 
     assert bool(many.look_up("Street")) == is_found
 

@@ -12,12 +12,12 @@ import onoma
 from corpora.document import Mention
 from corpora.entities.lookup import EntityLookup, Pairs, write_lookup
 from corpora.errors import CorpusError
-from modeling.link.candidates import FEATURES, N_PLAIN, Knowledge
+from modeling.link.candidates import FEATURES, N_PLAIN, KnownEntities
 from modeling.link.choice import softmax
-from modeling.link.counts import Counts
+from modeling.link.counts import EntityCounts
 from modeling.link.datasets import PROBABILITY, link_document
 from modeling.link.evaluation import cross_validate
-from modeling.link.linker import PRIOR, Linker, Training, grouped
+from modeling.link.linker import PRIOR, Linker, LinkerTraining, grouped
 from modeling.link.records import record_of
 from modeling.link.report import measure, write_report
 from tests.modeling.link.samples import (
@@ -34,7 +34,7 @@ from tests.modeling.link.samples import (
 
 @pytest.fixture(scope="module")
 def linker():
-    return Training(records(), REGISTER).train()
+    return LinkerTraining(records(), REGISTER).train()
 
 
 def best(linker, document):
@@ -61,16 +61,16 @@ def test_a_document_that_was_trained_on_is_linked_as_if_it_had_not_been():
     alone = letter("alone", "Feininger war hier.", ("Feininger", "s:feininger"))
     training = [*letters(), alone]
 
-    with_it = Knowledge([record_of(document) for document in training], REGISTER)
-    without = Knowledge(records(), REGISTER)
+    with_it = KnownEntities([record_of(document) for document in training], REGISTER)
+    without = KnownEntities(records(), REGISTER)
 
     record = record_of(alone)
     [one], [other] = (k.candidates(record, record.cases) for k in (with_it, without))
     assert one.entities == other.entities == ()
     record = record_of(letters()[0])
-    rest = Knowledge(records()[1:], REGISTER)
+    rest = KnownEntities(records()[1:], REGISTER)
     for one, other in zip(
-        Knowledge(records(), REGISTER).candidates(record, record.cases),
+        KnownEntities(records(), REGISTER).candidates(record, record.cases),
         rest.candidates(record, record.cases),
         strict=True,
     ):
@@ -82,7 +82,7 @@ def test_documents_of_two_datasets_with_one_id_are_left_out_together():
     """Files of two editions may have the same name, which is the id of their documents."""
     twins = [letter("01.xml", "Marc kam.", ("Marc", FRANZ)) for _ in range(2)]
     other = letter("01.xml", "Klee schrieb.", ("Klee", PAUL))
-    counts = Counts([record_of(document) for document in (*twins, other)])
+    counts = EntityCounts([record_of(document) for document in (*twins, other)])
 
     assert counts.spread("marc", without=None) == {FRANZ: 1}
     for form, entity in (("Marc", FRANZ), ("Klee", PAUL)):
@@ -94,7 +94,7 @@ def test_documents_of_two_datasets_with_one_id_are_left_out_together():
 
 def test_documents_can_be_left_out_in_turn():
     documents = [letter(id, "Marc kam.", ("Marc", f"s:{id}")) for id in "abc"]
-    counts = Counts([record_of(document) for document in documents])
+    counts = EntityCounts([record_of(document) for document in documents])
 
     for without in ("a", None, "b", "a", "c"):
         found = dict(counts.among(("form", "Marc"), without=without))
@@ -112,7 +112,7 @@ def test_gold_ids_of_documents_that_are_linked_change_nothing(linker):
 
 
 def test_nobody_is_meant_before_birth_or_after_death():
-    knowledge = Knowledge(records(), REGISTER)
+    knowledge = KnownEntities(records(), REGISTER)
 
     def column(day):
         record = record_of(letter("x", "Anna Großmann", ("Anna Großmann", None), day=day))
@@ -128,7 +128,7 @@ def test_many_mentions_in_one_document_count_as_one_document():
     often = letter("often", "Marc, Marc, Marc.", *[("Marc", FRANZ)] * 3)
     new = [letter(f"n{n}", "Kunze, Anna Kunze.", ("Kunze", f"s:{n}")) for n in range(3)]
     records = [record_of(document) for document in (*once, often, *new)]
-    knowledge = Knowledge(records)
+    knowledge = KnownEntities(records)
     start = FEATURES.index("documents of the form")
 
     def columns(name, entity, of):
@@ -160,7 +160,7 @@ GEORGIA = ("Georgia (country)", "Georgia (U.S. state)", "Georgia in Europe")
 def test_the_rest_of_a_name_is_looked_for_in_the_document(text, names, rest):
     spaced = [f"w:{title}" for title in GEORGIA]
     pages = [letter(t, f"{t} is here.", (t, e)) for t, e in zip(GEORGIA, spaced, strict=True)]
-    knowledge = Knowledge([record_of(page) for page in pages])
+    knowledge = KnownEntities([record_of(page) for page in pages])
     record = record_of(letter("x", text, *names))
 
     [found] = knowledge.candidates(record, record.cases)
@@ -189,7 +189,7 @@ def test_an_entity_is_likelier_for_being_called_so():
     toward = [
         record_of(letter(f"t{n}", f"In {t}.", (t, f"w:{t}"))) for n, t in enumerate(TOWNS[:6])
     ]
-    training = Training([*letters, *toward], {})
+    training = LinkerTraining([*letters, *toward], {})
     zug = record_of(letter("x", "In Zug.", ("Zug", None)))
     [found] = training.knowledge.candidates(zug, zug.cases)
 
@@ -202,7 +202,7 @@ def test_an_entity_is_likelier_for_being_called_so():
 
 
 def test_the_prior_alone_does_not_see_who_writes():
-    training = Training([*records(12), *records(24)[12::2]], REGISTER)  # more that mean Franz
+    training = LinkerTraining([*records(12), *records(24)[12::2]], REGISTER)  # more that mean Franz
     of_else = record_of(letter("x", "Marc und Xyz", ("Marc", None), ("Xyz", None), by="Else"))
 
     [[marc, nobody]] = training.train().rank_all([of_else], prior=training.fit_plain(PRIOR))
@@ -314,8 +314,8 @@ def test_names_without_an_id_teach_nothing_unless_they_mean_nobody_who_is_known(
     training = [record_of(document) for document in incomplete()]
     document = letter("x", "Klee kam.", ("Klee", None))
 
-    [by_default] = Training(training, REGISTER).train().rank(record_of(document))
-    [as_nil] = Training(training, REGISTER, nil=True).train().rank(record_of(document))
+    [by_default] = LinkerTraining(training, REGISTER).train().rank(record_of(document))
+    [as_nil] = LinkerTraining(training, REGISTER, nil=True).train().rank(record_of(document))
 
     assert (by_default.entities[0], as_nil.entities[0]) == (PAUL, PAUL)
     assert by_default.probability > 0.95
@@ -354,12 +354,12 @@ def test_a_class_of_which_hardly_a_name_has_an_id_is_not_linked():
             work = Mention(place, place + 5, label="work", entity="s:w" if n < n_with else None)
             yield record_of(replace(text, mentions=(*text.mentions, work)))
 
-    assert Training(list(documents(2)), {}).labels == {"person"}  # of 41; 5 % are asked for
-    assert Training(list(documents(3)), {}).labels == {"person", "work"}
+    assert LinkerTraining(list(documents(2)), {}).labels == {"person"}  # of 41; 5 % are asked for
+    assert LinkerTraining(list(documents(3)), {}).labels == {"person", "work"}
 
 
 def test_a_linker_that_saw_no_choice_writes_no_links():
-    linker = Training(records(1), {}).train()  # what one document alone knows is never tried
+    linker = LinkerTraining(records(1), {}).train()  # what one document alone knows is never tried
     counters: Counter[str] = Counter()
 
     new = link_document(letter("new", "Marc kam.", ("Marc", None)), linker, counters)
@@ -371,14 +371,14 @@ def test_a_linker_that_saw_no_choice_writes_no_links():
 
 def test_training_without_links_says_what_to_do():
     with pytest.raises(CorpusError, match=r"0 of 1 names .* Train on documents whose names are"):
-        Training([record_of(letter("x", "Klee", ("Klee", None)))], {})
+        LinkerTraining([record_of(letter("x", "Klee", ("Klee", None)))], {})
 
 
 def test_training_with_too_few_links_says_how_few():
     few = letter("x", "Klee " * 21, ("Klee", PAUL), *[("Klee", None)] * 20)
 
     with pytest.raises(CorpusError, match=r"1 of 21 names .* too few in each class: 5% must"):
-        Training([record_of(few)], {})
+        LinkerTraining([record_of(few)], {})
 
 
 def test_a_report_has_the_baseline_beside_the_linker(tmp_path):
@@ -408,7 +408,7 @@ def test_a_vocabulary_brings_candidates_with_their_priors(tmp_path):
     entities, forms = pa.array(["w:Ulm", "w:Ulm (Texas)"]), pa.array(["Ulm", "Ulm"])
     priors = np.array([0.9, 0.1], np.float32)
     write_lookup(tmp_path, [Pairs(entities, entities, forms, np.arange(2), priors)])
-    knowledge = Knowledge(records(), REGISTER, EntityLookup(tmp_path))
+    knowledge = KnownEntities(records(), REGISTER, EntityLookup(tmp_path))
     record = record_of(letter("new", "Aus Ulm.", ("Ulm", None)))
 
     [found] = knowledge.candidates(record, record.cases)
@@ -420,7 +420,7 @@ def test_a_vocabulary_brings_candidates_with_their_priors(tmp_path):
 
 
 def test_mentions_of_one_form_share_all_columns_but_those_of_label_and_words():
-    knowledge = Knowledge(records(), REGISTER)
+    knowledge = KnownEntities(records(), REGISTER)
     document = letter("x", "Marc malt, und da kam Marc", ("Marc", None), ("Marc", None))
     cases = record_of(document).cases
     one, other = (cases[0]._replace(label="place"), cases[1])

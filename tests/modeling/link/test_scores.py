@@ -3,26 +3,30 @@
 import pytest
 
 from corpora.errors import CorpusError
-from modeling.link.scores import Link, compare, count_right, describe, measure
+from modeling.link.scores import LinkedSpan, compare, count_right, describe, measure
 from tests.modeling.link.samples import letter
 
-GOLD = [Link(0, 2, "Q1"), Link(5, 6, "Q2"), Link(8, 11, "NIL")]
+GOLD = [LinkedSpan(0, 2, "Q1"), LinkedSpan(5, 6, "Q2"), LinkedSpan(8, 11, "NIL")]
 
 
 @pytest.mark.parametrize(
     ("predicted", "strict", "fuzzy"),
     [
         (GOLD, 3, 3),
-        ([Link(0, 2, "q1")], 1, 1),  # upper and lower case of ids do not count
-        ([Link(0, 1, "Q1")], 0, 1),  # overlaps, and means the same
-        ([Link(0, 1, "Q3")], 0, 0),
-        ([Link(0, 2, "Q3")], 0, 0),
-        ([Link(3, 5, "Q2")], 0, 0),  # touches, and does not overlap
-        ([Link(0, 1, "Q1"), Link(1, 2, "Q1")], 0, 1),  # a gold name counts once
-        ([Link(0, 2, "Q1"), Link(0, 1, "Q1")], 1, 1),
-        ([Link(0, 2, "Q3"), Link(1, 2, "Q1")], 0, 0),  # taken by the one with the same ends
-        ([Link(8, 9, "NIL"), Link(20, 21, "NIL")], 0, 1),  # NIL is a link as others are
-        ([Link(1, 6, "Q2")], 0, 0),  # the first name that it overlaps decides, and that is Q1
+        ([LinkedSpan(0, 2, "q1")], 1, 1),  # upper and lower case of ids do not count
+        ([LinkedSpan(0, 1, "Q1")], 0, 1),  # overlaps, and means the same
+        ([LinkedSpan(0, 1, "Q3")], 0, 0),
+        ([LinkedSpan(0, 2, "Q3")], 0, 0),
+        ([LinkedSpan(3, 5, "Q2")], 0, 0),  # touches, and does not overlap
+        ([LinkedSpan(0, 1, "Q1"), LinkedSpan(1, 2, "Q1")], 0, 1),  # a gold name counts once
+        ([LinkedSpan(0, 2, "Q1"), LinkedSpan(0, 1, "Q1")], 1, 1),
+        (
+            [LinkedSpan(0, 2, "Q3"), LinkedSpan(1, 2, "Q1")],
+            0,
+            0,
+        ),  # taken by the one with the same ends
+        ([LinkedSpan(8, 9, "NIL"), LinkedSpan(20, 21, "NIL")], 0, 1),  # NIL is a link as others are
+        ([LinkedSpan(1, 6, "Q2")], 0, 0),  # the first name that it overlaps decides, and that is Q1
         ([], 0, 0),
     ],
 )
@@ -32,8 +36,8 @@ def test_links_are_right_as_hipe_defines_it(predicted, strict, fuzzy):
 
 
 def test_links_are_found_wherever_they_stand_in_a_long_text():
-    gold = [Link(n, n + 90, f"Q{n}") for n in range(0, 9_000, 100)]
-    predicted = [Link(one.start + 40, one.end, one.entity) for one in gold]
+    gold = [LinkedSpan(n, n + 90, f"Q{n}") for n in range(0, 9_000, 100)]
+    predicted = [LinkedSpan(one.start + 40, one.end, one.entity) for one in gold]
 
     assert count_right(gold, gold, fuzzy=False) == len(gold)
     assert count_right(gold, predicted, fuzzy=True) == len(gold)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from modeling.data.batch import Batch, Layout, Mentions, Rows, Targets, Words
+from modeling.data.batch import Batch, BatchMentions, BatchWords, LayerRows, Layout, Targets
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ def make_batch(
     """Return the batch of these texts; with ``word_size``, that many subwords are a word."""
     subwords = Layout.of([len(text.subwords) for text in texts])
     n_mentions = np.array([len(text.mentions) for text in texts])
-    rows, mentions = Rows(subwords, together=subwords), None
+    rows, mentions = LayerRows(subwords, together=subwords), None
     if n_mentions.any():
         rows, mentions = _with_mentions(texts, subwords, n_mentions)
     if word_size:
-        rows = Rows(rows.subwords, rows.together, _words(texts, word_size), rows.entities)
+        rows = LayerRows(rows.subwords, rows.together, _words(texts, word_size), rows.entities)
     segments = [segment for text in texts for segment in text.segments or (0,) * len(text.subwords)]
     return Batch(
         ids=tuple(map(str, range(len(texts)))),
@@ -71,12 +71,12 @@ def _with_mentions(texts, subwords, n_mentions):
     )
     every = [mention for text in texts for mention in text.mentions]
     lengths = np.array([end - start for _, start, end in every])
-    mentions = Mentions(
+    mentions = BatchMentions(
         entities=torch.tensor([entity for entity, _, _ in every]),
         positions=torch.tensor([p for _, start, end in every for p in range(start, end)]),
         offsets=torch.from_numpy(np.cumsum(lengths) - lengths),
     )
-    return Rows(subwords, together, None, entities), mentions
+    return LayerRows(subwords, together, None, entities), mentions
 
 
 def _words(texts, size):
@@ -88,7 +88,7 @@ def _words(texts, size):
             of_subword += [len(n_subwords)] * n
             n_subwords.append(n)
         counts.append(len(starts))
-    return Words(Layout.of(counts), torch.tensor(of_subword), torch.tensor(n_subwords))
+    return BatchWords(Layout.of(counts), torch.tensor(of_subword), torch.tensor(n_subwords))
 
 
 def as_padded(texts: Sequence[Text], *, pad: int = 0) -> dict[str, torch.Tensor]:

@@ -9,7 +9,7 @@ from transformers import BertConfig, BertModel
 from modeling.config import ConfigError, HeadsConfig, PretrainConfig
 from modeling.data.batch import SubwordEntities
 from modeling.huggingface.transfer import init_from
-from modeling.models.pretraining import PretrainingModel
+from modeling.models.pretraining_model import PretrainingModel
 from modeling.models.text_encoder import build_encoder
 from tests.modeling.models.small_encoder import LUKE_ENCODER
 

@@ -18,7 +18,7 @@ from modeling.models.costs import (
     flops_per_subword,
     head_flops,
 )
-from modeling.models.pretraining import PretrainingModel
+from modeling.models.pretraining_model import PretrainingModel
 
 ENCODER = EncoderConfig(
     n_subwords=60, width=16, n_layers=2, n_heads=2, inner_width=24, max_positions=32, entity_width=8

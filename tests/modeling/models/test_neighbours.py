@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from modeling.config import ConfigError, EncoderConfig
-from modeling.data.batch import Batch, Layout, Rows
+from modeling.data.batch import Batch, LayerRows, Layout
 from modeling.inspect.attention import padded
 from modeling.layers.dense import attend_densely
 from modeling.models.text_encoder import build_encoder
@@ -13,7 +13,7 @@ def test_the_heads_of_the_first_layer_attend_to_the_subwords_nearby():
     config = EncoderConfig(n_subwords=50, width=128, n_heads=4, inner_width=16, init="neighbours")
     encoder = build_encoder(config).eval()
     layout = Layout.of([12])
-    rows = Rows(layout, layout)
+    rows = LayerRows(layout, layout)
     batch = Batch(ids=("x",), subwords=torch.randint(50, (12,)), rows=rows)
     inputs = []
     attention = encoder.encoder.layers[0].attention

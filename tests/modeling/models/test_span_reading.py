@@ -9,7 +9,7 @@ import transformers
 
 from corpora.entities.vocabulary import MASK
 from modeling.config import EncoderConfig
-from modeling.data.batch import Batch, Layout, Mentions, Rows, SpanBatch
+from modeling.data.batch import Batch, BatchMentions, LayerRows, Layout, SpanBatch
 from modeling.huggingface.importing import read_pretrained
 from modeling.models import spans as reading
 from modeling.models.spans import read_alone, read_jointly, remember
@@ -46,7 +46,7 @@ def make_encoder(name="entity-aware", **settings):
 def make_inputs(lengths=LENGTHS, seed=0):
     layout = Layout.of(lengths)
     ids = torch.from_numpy(np.random.default_rng(seed).integers(5, 50, sum(lengths)))
-    return Batch(tuple(map(str, range(len(lengths)))), ids, Rows(layout, layout))
+    return Batch(tuple(map(str, range(len(lengths)))), ids, LayerRows(layout, layout))
 
 
 def spans_at(lengths, places):
@@ -126,12 +126,12 @@ def slow_states(encoder, ids, places):
     Subwords and entities go through together.
     """
     layout = Layout.of([len(ids)])
-    mentions = Mentions(
+    mentions = BatchMentions(
         entities=torch.full((len(places),), MASK),
         positions=torch.tensor([p for i, j in places for p in range(i, j + 1)]),
         offsets=torch.tensor([0, *(j - i + 1 for i, j in places)]).cumsum(0)[:-1],
     )
-    subwords = encoder.embeddings(ids, Rows(layout, layout))
+    subwords = encoder.embeddings(ids, LayerRows(layout, layout))
     x = torch.cat([subwords, encoder.entity_embeddings(mentions)])
     for layer in encoder.encoder.layers:
         if layer.norms_first:

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from modeling.models.tagging import TaggingModel
+from modeling.models.tagging_model import TaggingModel
 from modeling.models.text_encoder import Undrawn, initialize
 from modeling.taggers.folders import find_tagger
 

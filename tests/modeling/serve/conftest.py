@@ -9,9 +9,9 @@ import pytest
 
 from corpora.ner.labels import load_label_map
 from corpora.tei.edition import edition_path, load_edition
-from modeling.http.guard import Rules
+from modeling.http.guard import RequestLimits
 from modeling.serve.app import guarded
-from modeling.serve.service import Service, Settings
+from modeling.serve.loaded_models import Service, ServiceSettings
 from modeling.serve.training import Trainer
 from modeling.taggers.tagger import Tagger
 
@@ -26,7 +26,7 @@ def settings(tmp_path_factory):
     labels = tmp_path_factory.mktemp("labels") / "labels.toml"
     labels.write_text('[labels]\npers = "person"\n')
     edition = load_edition(edition_path("tei"))
-    return Settings(edition=edition, labels=load_label_map(labels))
+    return ServiceSettings(edition=edition, labels=load_label_map(labels))
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def ask(tagger, settings):
 
     class Asker:
         def __init__(self):
-            self.rules, self.settings = Rules(allow_loopback_origins=True), {}
+            self.rules, self.settings = RequestLimits(allow_loopback_origins=True), {}
             self.service, self.entries, self.space, self.training = None, None, "", None
 
         def __call__(self, method, path, **request):

@@ -6,15 +6,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from modeling.serve import service
-from modeling.serve.service import Models, Settings
-from modeling.serve.serving import _name_of
+from modeling.serve import loaded_models
+from modeling.serve.loaded_models import LoadedModels, ServiceSettings
+from modeling.serve.starting import _name_of
 
 
 def test_the_model_that_was_used_longest_ago_makes_room(monkeypatch):
-    monkeypatch.setattr(service.Tagger, "load", lambda folder: folder)
-    monkeypatch.setattr(Models, "_batcher", lambda _self, _tagger: SimpleNamespace(close=list))
-    models = Models("own", object(), Settings())
+    monkeypatch.setattr(loaded_models.Tagger, "load", lambda folder: folder)
+    monkeypatch.setattr(
+        LoadedModels, "_batcher", lambda _self, _tagger: SimpleNamespace(close=list)
+    )
+    models = LoadedModels("own", object(), ServiceSettings())
     for name in "abcd":
         models.add(name, Path(name))
 

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from modeling.serve import reconciliation_messages as messages
-from modeling.serve.entries import Entries
+from modeling.serve.entries import EntryIndex
 from tests.datasets import write_dataset
 
 REGISTER = """<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><body>
@@ -30,7 +30,7 @@ ALIAS = {"count": 1, "prior": 1.0, "link_probability": 1.0}
 def entries(tmp_path_factory):
     folder = tmp_path_factory.mktemp("register")
     (folder / "people.xml").write_text(REGISTER)
-    return Entries.open([str(folder / "*.xml")])
+    return EntryIndex.open([str(folder / "*.xml")])
 
 
 @pytest.fixture
@@ -62,14 +62,14 @@ def test_a_register_is_called_as_its_file_or_folder(pattern, name, tmp_path, mon
     (tmp_path / "all" / "list" / "people.xml").write_text(REGISTER)
     monkeypatch.chdir(tmp_path / "all")
 
-    assert Entries.open([pattern]).name == name
+    assert EntryIndex.open([pattern]).name == name
 
 
 def test_the_manifest_says_what_is_offered_and_where(service):
     answer = service("GET", "/reconcile", headers={"Origin": "http://127.0.0.1:3333"})
 
     manifest = answer.json()
-    messages.Manifest.model_validate(manifest)
+    messages.ServiceManifest.model_validate(manifest)
     assert manifest["identifierSpace"] == SPACE
     assert manifest["suggest"]["entity"]["service_url"] == "http://127.0.0.1:8001"
     assert [kind["id"] for kind in manifest["defaultTypes"]] == ["person", "place"]
@@ -357,7 +357,7 @@ def write_vocabulary(folder):
 def test_a_vocabulary_serves_as_well(tmp_path):
     write_vocabulary(tmp_path)
 
-    entries = Entries.open([str(tmp_path)])
+    entries = EntryIndex.open([str(tmp_path)])
 
     assert len(entries) == 2
     found = [one.id for one, _ in entries.search("berlin", limit=5)]
@@ -375,8 +375,8 @@ META = {"meta": [ENTITY]}
 @pytest.mark.parametrize(
     ("kind", "value", "is_valid"),
     [
-        ("Manifest", LEAST | {"view": VIEW, "preview": VIEW | SIZED, "more": None}, True),
-        ("Manifest", LEAST | {"versions": ["0.1"]}, False),
+        ("ServiceManifest", LEAST | {"view": VIEW, "preview": VIEW | SIZED, "more": None}, True),
+        ("ServiceManifest", LEAST | {"versions": ["0.1"]}, False),
         ("QueryBatch", {"q0": {"query": "a"}, "q1": {"query": "b", "limit": 3}}, True),
         ("QueryBatch", {"q0": {"properties": [{"pid": "p", "v": [1, "a", True, ENTITY]}]}}, True),
         ("QueryBatch", {"q0": {"limit": 1}}, False),

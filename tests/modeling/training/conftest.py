@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from modeling.data.batch import Batch, Layout, Rows, Targets
+from modeling.data.batch import Batch, LayerRows, Layout, Targets
 
 
 class Toy(nn.Module):
@@ -40,7 +40,7 @@ def make_batch(lengths, *, seed=0, prefix="x", n_subwords=20, entities=True):
     if entities:
         targets["entities"] = Targets(rows[:2], subwords[rows[:2]] % 2)
     ids = tuple(f"{prefix}{number}" for number in range(len(lengths)))
-    return Batch(ids=ids, subwords=subwords, rows=Rows(layout, layout), targets=targets)
+    return Batch(ids=ids, subwords=subwords, rows=LayerRows(layout, layout), targets=targets)
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from corpora.tokenization.tokenizers import Special
-from modeling.data.batch import Batch, Layout, Mentions, Rows, Targets
-from modeling.recipes.pretraining import recipe
-from modeling.training.baselines import Forms, Neighbours, look_up, unigram
+from modeling.data.batch import Batch, BatchMentions, LayerRows, Layout, Targets
+from modeling.recipes.pretraining_recipes import recipe
+from modeling.training.baselines import FormEntities, Neighbours, look_up, unigram
 from modeling.training.feeding import Feed
 from modeling.training.sources import complete, open_sources
 from modeling.training.world import World
@@ -35,7 +35,7 @@ def example(subwords, *mentions):
 
 def one_text(subwords, **parts):
     layout = Layout.of([len(subwords)])
-    rows = Rows(layout, layout, entities=parts.pop("entities", None))
+    rows = LayerRows(layout, layout, entities=parts.pop("entities", None))
     return Batch(ids=("x",), subwords=torch.tensor(subwords), rows=rows, **parts)
 
 
@@ -78,12 +78,12 @@ def test_an_entity_is_looked_up_by_its_form(seen, is_known):
     counts = {"entities": np.array([0, 0, 0, 1, 9, 1])}
     batch = one_text(
         [CLS, 7, *seen, SEP],
-        mentions=Mentions.of(np.array([2]), np.array([2]), np.array([2])),
+        mentions=BatchMentions.of(np.array([2]), np.array([2]), np.array([2])),
         entities=Layout.of([1]),
         targets={"entities": Targets.of(np.array([0]), np.array([3]))},
     )
 
-    scores = look_up([batch], counts, {"entities": Forms.of(train, 6)})
+    scores = look_up([batch], counts, {"entities": FormEntities.of(train, 6)})
 
     frequency = 2 / (counts["entities"] + 1).sum()
     ratio = (1 + 2 * frequency) / 4 if is_known else frequency

@@ -6,14 +6,14 @@ import json
 import pytest
 import torch
 
-from modeling.models.pretraining import PretrainingModel
+from modeling.models.pretraining_model import PretrainingModel
 from modeling.models.text_encoder import evaluating
 from modeling.recipes import change
-from modeling.recipes.pretraining import recipe
+from modeling.recipes.pretraining_recipes import recipe
 from modeling.training.centering import center_states
 from modeling.training.feeding import Feed
+from modeling.training.pretraining_run import PretrainingJob, pretrain
 from modeling.training.run_log import Display
-from modeling.training.session import Job, pretrain
 from modeling.training.sources import complete, open_sources
 from modeling.training.world import World
 
@@ -90,7 +90,7 @@ def test_a_run_starts_with_the_scores_of_its_base(examples, tmp_path):
 
 
 def run(config, examples, output, **settings):
-    job = Job(config=config, examples=(examples,), output=output, **settings)
+    job = PretrainingJob(config=config, examples=(examples,), output=output, **settings)
     return pretrain(job, World(), Display(io.StringIO(), max_steps=1))
 
 

@@ -10,16 +10,16 @@ from safetensors.torch import load_file
 
 from modeling.config import ConfigError
 from modeling.models.costs import batch_flops, count_parameters, flops_per_subword
-from modeling.models.pretraining import PretrainingModel
+from modeling.models.pretraining_model import PretrainingModel
 from modeling.recipes import change
-from modeling.recipes.pretraining import recipe
+from modeling.recipes.pretraining_recipes import recipe
 from modeling.training.feeding import Feed
-from modeling.training.jobs import Job
+from modeling.training.jobs import PretrainingJob
 from modeling.training.loop import Conditions, train
 from modeling.training.optimizer import Optimizer
+from modeling.training.pretraining_run import pretrain
 from modeling.training.run_log import Display, read_metrics
 from modeling.training.schedules import Schedule
-from modeling.training.session import pretrain
 from modeling.training.sources import complete, open_sources
 from modeling.training.world import World
 
@@ -42,7 +42,9 @@ def config_of(name="entity_bert_small", **parts):
 
 
 def ran(output, examples, config=None, **settings):
-    job = Job(config=config or config_of(), examples=(examples,), output=output, **settings)
+    job = PretrainingJob(
+        config=config or config_of(), examples=(examples,), output=output, **settings
+    )
     pretrain(job, World(), Display(io.StringIO(), max_steps=8))
     return output
 
@@ -104,7 +106,7 @@ class Stopper(Display):
 def test_a_run_that_was_stopped_goes_on_to_the_same_bits(examples, tmp_path, name):
     config = config_of(name)
     whole = ran(tmp_path / "whole", examples, config)
-    job = Job(config=config, examples=(examples,), output=tmp_path / "cut")
+    job = PretrainingJob(config=config, examples=(examples,), output=tmp_path / "cut")
 
     with pytest.raises(Stopped):
         pretrain(job, World(), Stopper(io.StringIO(), max_steps=8))

@@ -8,7 +8,7 @@ import torch
 from corpora.entities.vocabulary import MASK
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import EncoderConfig
-from modeling.data.batch import Batch, Layout, Rows, SubwordEntities
+from modeling.data.batch import Batch, LayerRows, Layout, SubwordEntities
 from modeling.layers.embeddings import EntityEmbeddings
 from modeling.models.text_encoder import build_encoder
 from modeling.training import entity_names
@@ -161,7 +161,7 @@ def read_alone(encoder, tokenizer, subword, *, entity=None):
     ids = [tokenizer.special.cls, SUBWORDS.index(subword), tokenizer.special.sep]
     layout = Layout.of([3])
     known = entity and SubwordEntities(torch.tensor([1]), torch.tensor([entity]))
-    batch = Batch(("a",), torch.tensor(ids), Rows(layout, layout), subword_entities=known)
+    batch = Batch(("a",), torch.tensor(ids), LayerRows(layout, layout), subword_entities=known)
     with torch.no_grad():
         return encoder(batch).subwords
 

@@ -9,13 +9,13 @@ import torch
 from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import ConfigError
-from modeling.models.pretraining import PretrainingModel
+from modeling.models.pretraining_model import PretrainingModel
 from modeling.models.weights import WeightsError
 from modeling.recipes import change
-from modeling.recipes.pretraining import recipe
-from modeling.training.jobs import Job, take_weights
+from modeling.recipes.pretraining_recipes import recipe
+from modeling.training.jobs import PretrainingJob, take_weights
+from modeling.training.pretraining_run import pretrain, publish
 from modeling.training.run_log import Display
-from modeling.training.session import pretrain, publish
 from modeling.training.sources import complete, open_sources
 from modeling.training.world import World
 
@@ -32,7 +32,9 @@ def config_of(name="daluke_small", **parts):
 @pytest.fixture
 def run(examples, tmp_path):
     def start(config, **settings):
-        job = Job(config=config, **{"examples": (examples,), "output": tmp_path / "run"} | settings)
+        job = PretrainingJob(
+            config=config, **{"examples": (examples,), "output": tmp_path / "run"} | settings
+        )
         pretrain(job, World(), Display(io.StringIO(), max_steps=1))
 
     return start

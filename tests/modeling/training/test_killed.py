@@ -28,7 +28,7 @@ def command(output, examples, *settings):
 
 
 # pyarrow loads pandas if it is there: each process would do so by itself.
-LOADED = ["modeling.training.session", "modeling.pretrain.__main__", "pandas"]
+LOADED = ["modeling.training.pretraining_run", "modeling.pretrain.__main__", "pandas"]
 COMMAND = """
 import multiprocessing, os
 os.environ.update(environment)

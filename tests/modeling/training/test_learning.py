@@ -6,9 +6,9 @@ from collections import deque
 import pytest
 import torch
 
-from modeling.models.pretraining import PretrainingModel
+from modeling.models.pretraining_model import PretrainingModel
 from modeling.recipes import change
-from modeling.recipes.pretraining import RECIPES, recipe
+from modeling.recipes.pretraining_recipes import RECIPES, recipe
 from modeling.training.feeding import Feed
 from modeling.training.loop import Conditions, train
 from modeling.training.optimizer import Optimizer

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from modeling.config import OptimizerConfig
-from modeling.data.batch import Batch, Layout, Rows, Targets
+from modeling.data.batch import Batch, LayerRows, Layout, Targets
 from modeling.training import loop
 from modeling.training.loop import Conditions, DivergedError, train
 from modeling.training.optimizer import Optimizer
@@ -74,7 +74,7 @@ def join(batches):
     return Batch(
         ids=sum((one.ids for one in batches), ()),
         subwords=torch.cat([one.subwords for one in batches]),
-        rows=Rows(layout, layout),
+        rows=LayerRows(layout, layout),
         targets=targets,
     )
 

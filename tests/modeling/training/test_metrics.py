@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from corpora.system import arguments
-from modeling.training.metrics import _PEAKS, Clock, Window, peak_flops
+from modeling.training.metrics import _PEAKS, MetricsWindow, TrainingClock, peak_flops
 from modeling.training.run_folder import RunFolder
 from modeling.training.run_log import Display, MetricsFile, Recorder, read_metrics
 
 
 class FakeStep:
-    """What ``Window`` asks of a step."""
+    """What ``MetricsWindow`` asks of a step."""
 
     def __init__(self, sums, n_targets, norm=1.0):
         self.sums, self.n_targets, self.gradient_norm, self.n_subwords = sums, n_targets, norm, 10
@@ -25,7 +25,7 @@ class FakeStep:
 
 
 def test_a_line_has_means_over_all_targets_of_its_steps():
-    window = Window()
+    window = MetricsWindow()
     window.waiting += [
         FakeStep({"subwords": 6.0, "entities": 0.0}, {"subwords": 2, "entities": 0}, norm=1.0),
         FakeStep({"subwords": 1.0, "entities": 3.0}, {"subwords": 5, "entities": 1}, norm=2.0),
@@ -46,12 +46,12 @@ def test_a_line_has_means_over_all_targets_of_its_steps():
 
 
 def test_a_window_survives_json():
-    window = Window()
+    window = MetricsWindow()
     window.waiting.append(FakeStep({"subwords": 6.5}, {"subwords": 2}))
     window.left_out.update({"examples.cut": 3})
     window.read()
 
-    again = Window(**json.loads(json.dumps(window.to_json())))
+    again = MetricsWindow(**json.loads(json.dumps(window.to_json())))
 
     assert again == window
     assert again.line({"subwords": 1.0})["left_out"] == {"examples.cut": 3}
@@ -60,7 +60,7 @@ def test_a_window_survives_json():
 def test_the_clock_leaves_pauses_out(monkeypatch):
     now = iter([0.0, 2.0, 100.0, 103.0])
     monkeypatch.setattr("time.monotonic", lambda: next(now))
-    clock = Clock(n_subwords=50, flops=1e3)
+    clock = TrainingClock(n_subwords=50, flops=1e3)
 
     clock.go()
     clock.stop()

@@ -2,10 +2,10 @@ import pytest
 import torch
 
 from modeling.config import PretrainConfig
-from modeling.data.batch import Batch, Layout, Rows
-from modeling.models.pretraining import PretrainingModel
+from modeling.data.batch import Batch, LayerRows, Layout
+from modeling.models.pretraining_model import PretrainingModel
 from modeling.recipes import change
-from modeling.recipes.pretraining import recipe
+from modeling.recipes.pretraining_recipes import recipe
 from modeling.training.symptoms import conclusions, likeness, symptoms
 
 UNIGRAM = {"kind": "unigram", "loss": {"subwords": 6.0, "entities": 4.0}}
@@ -56,7 +56,7 @@ def test_states_that_do_not_depend_on_the_subword_are_alike():
     sizes = {"n_subwords": 20, "width": 16, "n_heads": 2, "inner_width": 16}
     model = PretrainingModel.from_config(change(recipe("bert_small"), encoder=sizes))
     layout = Layout.of([6])
-    batch = Batch(ids=("x",), subwords=torch.arange(6), rows=Rows(layout, layout))
+    batch = Batch(ids=("x",), subwords=torch.arange(6), rows=LayerRows(layout, layout))
 
     before = likeness(model.encoder, batch)
     torch.nn.init.zeros_(model.encoder.encoder.layers[-1].feed_forward_norm.weight)

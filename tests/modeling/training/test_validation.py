@@ -85,9 +85,9 @@ def test_without_mentions_only_the_text_is_left(batch):
 def with_mention(one, targets):
     from dataclasses import replace
 
-    from modeling.data.batch import Layout, Mentions, Rows
+    from modeling.data.batch import BatchMentions, LayerRows, Layout
 
     together = Layout.of([6, 4])
-    mentions = Mentions(torch.tensor([3]), torch.tensor([1]), torch.tensor([0]))
-    rows = Rows(one.rows.subwords, together, entities=Layout.of([1, 0]))
+    mentions = BatchMentions(torch.tensor([3]), torch.tensor([1]), torch.tensor([0]))
+    rows = LayerRows(one.rows.subwords, together, entities=Layout.of([1, 0]))
     return replace(one, targets=targets, mentions=mentions, rows=rows)

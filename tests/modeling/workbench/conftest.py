@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from modeling.workbench.__main__ import Options
-from modeling.workbench.session import make_desk
+from modeling.workbench.running import make_desk
 from tests.modeling.workbench.sample import make_sample
 
 ROOT = Path(__file__).parents[3]

@@ -11,11 +11,11 @@ from fastapi import FastAPI
 
 from corpora.errors import UsageError
 from corpora.tei.edition import edition_path, load_edition
-from modeling.serve.entries import Entries
+from modeling.serve.entries import EntryIndex
 from modeling.serve.reconciliation import routes
 from modeling.workbench import candidates, finding
 from modeling.workbench.__main__ import Options
-from modeling.workbench.candidates import Reconciled, Vocabulary
+from modeling.workbench.candidates import DatasetVocabulary, Reconciled
 from tests.modeling.serve.test_reconciliation import write_vocabulary
 from tests.modeling.workbench.sample import DATA
 
@@ -29,7 +29,7 @@ def asked(monkeypatch):
     Returns the list of the bodies that were sent.
     """
     app, bodies = FastAPI(), []
-    entries = Entries.open([str(DATA / "register" / "*.xml")])
+    entries = EntryIndex.open([str(DATA / "register" / "*.xml")])
     app.include_router(routes(entries, space="https://d-nb.info/gnd"))
 
     def urlopen(request, timeout):
@@ -98,7 +98,7 @@ def test_what_is_no_reconciliation_service_is_reported(answer, edition, monkeypa
 
 
 def test_a_vocabulary_proposes_entities_by_form(tmp_path):
-    vocabulary = Vocabulary(write_vocabulary(tmp_path))
+    vocabulary = DatasetVocabulary(write_vocabulary(tmp_path))
 
     found = vocabulary.find("Berlin", label="place")
 

@@ -14,7 +14,7 @@ from modeling.evaluate.report import write_report
 from modeling.workbench.__main__ import Options
 from modeling.workbench.datasets import open_documents, open_evaluation
 from modeling.workbench.names import RefusedError
-from modeling.workbench.server import reading_application
+from modeling.workbench.routes import reading_application
 from tests.datasets import write_dataset
 
 TEXTS = ("Anna kam nach Ulm.", "Ulm liegt weit von Bad Berka, wie Anna sagt.", "Nichts.")

@@ -15,7 +15,7 @@ from modeling.workbench import finding, saving
 from modeling.workbench.desk import ConflictError
 from modeling.workbench.names import RefusedError
 from modeling.workbench.overview import overview
-from modeling.workbench.session import Reading, make_desk
+from modeling.workbench.running import Reading, make_desk
 from tests.corpora.tei.writer.test_schemas import APPARATUS, SCHEMA
 from tests.corpora.tei.writer.written_names import tei
 from tests.modeling.workbench.conftest import open_desk, options_of

@@ -16,7 +16,7 @@ from modeling.taggers.folders import find_tagger, read_manifest
 from modeling.training.run_folder import identify
 from modeling.workbench import learning
 from modeling.workbench.names import RefusedError
-from modeling.workbench.session import make_desk
+from modeling.workbench.running import make_desk
 from tests.modeling.workbench.conftest import options_of
 from tests.modeling.workbench.test_desk import asking, items
 
@@ -62,7 +62,7 @@ def accept_all(desk, numbers):
 @pytest.fixture
 def make_learner(letters, monkeypatch):
     """Return what makes a learner on these letters, whose commands run in this process."""
-    monkeypatch.setattr(learning, "Job", JobHere)
+    monkeypatch.setattr(learning, "CommandChain", JobHere)
 
     def make(desk, *, encoder=None, ner=None, on_use=lambda: None):
         folder = letters.output / ".workbench" / "training"
@@ -135,7 +135,7 @@ def test_of_two_pages_that_start_at_once_only_one_does(letters, make_learner, mo
     made, both_are_here, desk = [], threading.Event(), make_desk(letters)
     accept_all(desk, range(4))
     learner = make_learner(desk)
-    monkeypatch.setattr(learning, "Job", Running)
+    monkeypatch.setattr(learning, "CommandChain", Running)
     monkeypatch.setattr(learning, "write_sentences", write_slowly)
 
     with ThreadPoolExecutor(2) as pool:

@@ -3,7 +3,7 @@
 import pytest
 
 from corpora.wikipedia.download import Order, download
-from corpora.wikipedia.fetching import Client
+from corpora.wikipedia.fetching import HttpClient
 from tests.corpora.wikipedia.download.one_dump import DATA, INDEX, NAME
 from tests.corpora.wikipedia.dump_server import serve
 
@@ -30,7 +30,7 @@ def slept():
 def fetch(server, tmp_path, said, slept):
     def fetch(**settings):
         order = {"wiki": "klwiki", "output": tmp_path, "mirror": server.url, "contact": "a@b.org"}
-        client = Client("a@b.org", said.append, sleep=slept.append)
+        client = HttpClient("a@b.org", said.append, sleep=slept.append)
         return download(Order(**order | settings), client)[0]
 
     return fetch

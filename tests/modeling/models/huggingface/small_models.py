@@ -6,7 +6,7 @@ import torch
 import transformers
 
 from modeling.config import HeadsConfig, PretrainConfig
-from modeling.models.pretraining import PretrainingModel
+from modeling.models.pretraining_model import PretrainingModel
 from tests.modeling.models.small_encoder import BERT, LUKE_ENCODER
 
 SIZES = {

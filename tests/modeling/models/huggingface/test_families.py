@@ -14,7 +14,7 @@ from modeling.data.tagger_inputs import window_settings
 from modeling.huggingface.importing import read_pretrained
 from modeling.huggingface.transfer import take_encoder
 from modeling.models.foreign import ForeignEncoder, encoder_config
-from modeling.models.tagging import TaggingModel
+from modeling.models.tagging_model import TaggingModel
 from modeling.models.text_encoder import build_encoder
 from modeling.models.weights import WeightsError
 from modeling.tagging_config import HeadConfig, SentencesConfig, TaggerConfig

@@ -31,16 +31,16 @@ from modeling.finetune.teaching import FILE as TEACHER
 from modeling.finetune.teaching import Lessons, Teacher
 from modeling.finetune.trials import Trial, write_summary
 from modeling.huggingface.transfer import encoder_for, save_with_all_subwords, take_encoder
-from modeling.models.tagging import TaggingModel
+from modeling.models.tagging_model import TaggingModel
 from modeling.taggers.counts import PRECISION, strict_f1, threshold_for
 from modeling.taggers.entities import open_entities
 from modeling.taggers.folders import Base
 from modeling.taggers.tagger import TEMPERATURE_BOUNDS, calibrate, tag
 from modeling.tagging_config import FinetuneConfig
 from modeling.training.checkpoints import Checkpoint, load_weights, newest
-from modeling.training.core import Core, Progress
+from modeling.training.core import Core, RunState
 from modeling.training.loop import Conditions, train
-from modeling.training.metrics import Line, Window
+from modeling.training.metrics import Line, MetricsWindow
 from modeling.training.optimizer import Optimizer
 from modeling.training.records import DevRecord, Manifest
 from modeling.training.run_folder import RunFolder, versions
@@ -127,7 +127,7 @@ def _settings(recipe: str, trial: Trial, *, data: NerData, base: Base) -> Manife
 
 
 @dataclass
-class _Progress(Progress):
+class _Progress(RunState):
     epoch: int = 0
     """The number of completed epochs."""
     best: float = -1.0
@@ -232,7 +232,7 @@ class _Session(Core):
         self.display.say(f"resumes after epoch {self.progress.epoch} ({checkpoint.path})")
 
     def _train_epoch(self) -> None:
-        progress, window = self.progress, Window()
+        progress, window = self.progress, MetricsWindow()
         left = self._n_steps - progress.step
         config = self.config
         schedule = Schedule(learning_rates(config.schedule, config.optimizer.lr, self._n_steps))

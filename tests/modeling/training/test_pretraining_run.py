@@ -13,18 +13,18 @@ from modeling.config import ConfigError
 from modeling.data.examples import ExampleSet
 from modeling.export.__main__ import main as export
 from modeling.models.costs import batch_flops, flops_per_subword
-from modeling.models.pretraining import PretrainingModel
+from modeling.models.pretraining_model import PretrainingModel
 from modeling.models.weights import WeightsError, write_tensors
 from modeling.recipes import change
-from modeling.recipes.pretraining import recipe
+from modeling.recipes.pretraining_recipes import recipe
 from modeling.report.page import make_page, read_run
-from modeling.training import session
+from modeling.training import pretraining_run
 from modeling.training.feeding import Feed
-from modeling.training.jobs import Job
+from modeling.training.jobs import PretrainingJob
 from modeling.training.loop import DivergedError
+from modeling.training.pretraining_run import pretrain
 from modeling.training.run_folder import OtherRunError
 from modeling.training.run_log import Display, read_metrics
-from modeling.training.session import pretrain
 from modeling.training.sources import complete, open_sources
 from modeling.training.world import World
 
@@ -63,7 +63,7 @@ class Stopper(Display):
 @pytest.fixture
 def run(examples, tmp_path):
     def start(name="run", *, config=None, stop_at=None, world=None, **settings):
-        job = Job(
+        job = PretrainingJob(
             config=config or config_of(),
             **{"examples": (examples,), "output": tmp_path / name} | settings,
         )
@@ -176,7 +176,7 @@ def test_a_model_that_learns_nothing_is_warned_of_at_once_and_in_the_last_lines(
     config = config_of("bert_small", optimizer={"lr": 1.0})
     said = io.StringIO()
 
-    job = Job(config=config, examples=(examples,), output=tmp_path / "run")
+    job = PretrainingJob(config=config, examples=(examples,), output=tmp_path / "run")
     pretrain(job, World(), Display(said, max_steps=10))
 
     lines = said.getvalue().splitlines()
@@ -478,7 +478,7 @@ def test_the_steps_before_an_early_end_are_logged(run):
 
 def test_what_a_run_costs_is_recorded(run, examples, monkeypatch):
     peak = 1e9
-    monkeypatch.setattr(session, "peak_flops", lambda *_: peak)
+    monkeypatch.setattr(pretraining_run, "peak_flops", lambda *_: peak)
     config = config_of(training={"max_steps": 3, "evaluate_every": 9, "checkpoint_every": 9})
 
     folder = run(config=config)

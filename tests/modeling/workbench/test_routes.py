@@ -6,8 +6,8 @@ import json
 import httpx
 import pytest
 
-from modeling.http.guard import Guard, Rules, new_token
-from modeling.workbench.server import application
+from modeling.http.guard import Guard, RequestLimits, new_token
+from modeling.workbench.routes import application
 
 TOKEN = new_token()
 OWN = "http://127.0.0.1:8000"
@@ -15,7 +15,7 @@ OWN = "http://127.0.0.1:8000"
 
 @pytest.fixture
 def ask(desk):
-    guard = Guard(application(desk), Rules(token=TOKEN))
+    guard = Guard(application(desk), RequestLimits(token=TOKEN))
 
     def ask(method, path, *, token=TOKEN, **request):
         headers = {"Authorization": f"Bearer {token}", **request.pop("headers", {})}

@@ -18,12 +18,12 @@ from corpora.runs.plan import find_inputs
 from corpora.tei.decisions import decisions_path
 from corpora.tei.edition import SUFFIXES, Edition, edition_path, load_edition, shipped_editions
 from corpora.tei.provenance import is_reviewer
-from corpora.tei.review import Candidate, model_of_list, read_candidates
+from corpora.tei.review import ReviewedLine, model_of_list, read_candidates
 from corpora.tei.schema import expect, fetched_schema
-from modeling.workbench.candidates import Reconciled, Vocabulary
+from modeling.workbench.candidates import DatasetVocabulary, Reconciled
 from modeling.workbench.datasets import open_documents, open_evaluation
 from modeling.workbench.desk import Desk
-from modeling.workbench.entries import Entries
+from modeling.workbench.entries import EditionEntries
 from modeling.workbench.facsimiles import Facsimiles
 from modeling.workbench.journal import Journal
 from modeling.workbench.letters import Letters, Suggester
@@ -55,7 +55,7 @@ def make_desk(options: "Options") -> Desk:
     letters = Letters(files, edition, _suggester(options, edition, files))
     entries = None
     if options.register:
-        entries = Entries(open_registers(options.register), space=edition.name)
+        entries = EditionEntries(open_registers(options.register), space=edition.name)
     return Desk(
         letters,
         Journal(path),
@@ -69,7 +69,7 @@ def make_desk(options: "Options") -> Desk:
         else {},
         style=parse_style(options.reference, edition) if options.reference else None,
         sources=(
-            *map(Vocabulary, options.entities),
+            *map(DatasetVocabulary, options.entities),
             *(Reconciled(address, edition) for address in options.reconcile),
         ),
     )
@@ -110,7 +110,7 @@ def _suggester(options: "Options", edition: Edition, files: Collection[str]) -> 
     )
 
 
-def _listed(path: Path, files: Collection[str]) -> list[Candidate]:
+def _listed(path: Path, files: Collection[str]) -> list[ReviewedLine]:
     """Read the list of these files; writes a line on what it has of others.
 
     Raises ``UsageError`` if all of it is of others.
@@ -171,7 +171,7 @@ def write(options: "Options") -> None:
 
 def serve(options: "Options") -> None:
     """Serve the page until Ctrl-C or SIGTERM."""
-    from modeling.workbench.server import application, reading_application  # noqa: PLC0415
+    from modeling.workbench.routes import application, reading_application  # noqa: PLC0415
 
     if path := options.documents or options.evaluation:
         reader = open_documents(path) if options.documents else open_evaluation(path)
@@ -221,7 +221,7 @@ def _answer(
     app: "Starlette", options: "Options", *, on_ready: Callable[[], object] = lambda: None
 ) -> None:
     """Answer on loopback until Ctrl-C or SIGTERM, and print the address with its token."""
-    from modeling.http.guard import Guard, Rules, new_token  # noqa: PLC0415 - for --help
+    from modeling.http.guard import Guard, RequestLimits, new_token  # noqa: PLC0415 - for --help
     from modeling.http.server import Server, listen  # noqa: PLC0415
 
     token = new_token()
@@ -234,5 +234,5 @@ def _answer(
             webbrowser.open(url)
         on_ready()
 
-    guard = Guard(app, Rules(token=token))
+    guard = Guard(app, RequestLimits(token=token))
     Server(guard, listen("127.0.0.1", options.port), on_ready=ready).answer()

@@ -12,20 +12,20 @@ from corpora.reports import counted
 from corpora.system.expat_version import warn_of_old_expat
 from corpora.tei.edition import edition_path, load_edition
 from modeling.finetune.process import TrainSettings
-from modeling.http.guard import Rules, access
+from modeling.http.guard import RequestLimits, access
 from modeling.http.server import Server, listen
 from modeling.predict.loading import load_tagger
 from modeling.predict.tei import check_tagger_labels
-from modeling.recipes.tagging import RECIPES
+from modeling.recipes.tagging_recipes import RECIPES
 from modeling.serve.app import guarded
-from modeling.serve.service import Service, Settings
+from modeling.serve.loaded_models import Service, ServiceSettings
 from modeling.serve.training import Trainer
 from modeling.taggers.folders import Base
 from modeling.taggers.tagger import Tagger
 
 if TYPE_CHECKING:
     from modeling.serve.__main__ import Options
-    from modeling.serve.entries import Entries
+    from modeling.serve.entries import EntryIndex
 
 
 _MMAP_THRESHOLD: Final = -3
@@ -41,7 +41,7 @@ def serve(options: "Options", log: TextIO) -> None:
     listener = listen(options.host, options.port)
     try:
         tagger = _load(options)
-        settings = Settings(
+        settings = ServiceSettings(
             edition=load_edition(edition_path(options.edition or "tei")),
             lang=options.lang,
             labels=tagger.label_map,
@@ -97,16 +97,16 @@ def _trainer(options: "Options", service: Service) -> Trainer | None:
     return Trainer(service.models, settings)
 
 
-def _entries(options: "Options") -> "Entries | None":
+def _entries(options: "Options") -> "EntryIndex | None":
     if not options.register:
         return None
-    from modeling.serve.entries import Entries  # noqa: PLC0415 - needs the extra linking
+    from modeling.serve.entries import EntryIndex  # noqa: PLC0415 - needs the extra linking
 
-    return Entries.open(options.register)
+    return EntryIndex.open(options.register)
 
 
-def _rules(options: "Options") -> Rules:
-    return Rules(
+def _rules(options: "Options") -> RequestLimits:
+    return RequestLimits(
         hosts=options.allow_host,
         origins=options.allow_origin,
         allow_loopback_origins=True,

@@ -14,8 +14,8 @@ from modeling.data.sentence_batches import SentenceCollator
 from modeling.data.sentences import SentenceEncoder
 from modeling.data.tagset import TagSet
 from modeling.huggingface.transfer import encoder_for, take_encoder
-from modeling.models.pretraining import PretrainingModel
-from modeling.models.tagging import TaggingModel
+from modeling.models.pretraining_model import PretrainingModel
+from modeling.models.tagging_model import TaggingModel
 from modeling.models.weights import WeightsError
 from modeling.tagging_config import HEADS, HeadConfig, SentencesConfig, TaggerConfig
 

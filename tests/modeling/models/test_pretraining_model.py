@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from modeling.config import ConfigError, HeadsConfig, PretrainConfig
 from modeling.data.batch import Targets
-from modeling.models.pretraining import PretrainingModel
+from modeling.models.pretraining_model import PretrainingModel
 from modeling.models.weights import WeightsError
 from tests.modeling.models.small_encoder import LUKE_ENCODER
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from modeling.data.batch import Choices, Layout, Targets
-from modeling.heads.cross_entropy import Scores, score, summed_cross_entropy
+from modeling.heads.cross_entropy import LabelRanks, score, summed_cross_entropy
 from modeling.layers.compilation import uncompiled
 from modeling.layers.transformer import ACTIVATIONS
 
@@ -68,7 +68,7 @@ class Classifier(nn.Module):
             self._features(states), self.weight, bias=self.bias, labels=targets.labels
         )
 
-    def score(self, states: Tensor, targets: Targets) -> Scores:
+    def score(self, states: Tensor, targets: Targets) -> LabelRanks:
         """Compute loss and ranks of targets over all classes from their states (M, D)."""
         return score(self._features(states), self.weight, bias=self.bias, labels=targets.labels)
 
@@ -233,7 +233,7 @@ class SubwordEntityHead(EntityHead):
             return super().loss(states, targets)
         return _loss(*self._tables(states, targets.choices), choices=targets.choices)
 
-    def score(self, states: Tensor, targets: Targets) -> Scores:
+    def score(self, states: Tensor, targets: Targets) -> LabelRanks:
         """Compute loss and ranks, over the vocabulary or scopes, from states (M, D) of targets."""
         if targets.choices is None:
             return super().score(states, targets)
@@ -271,12 +271,12 @@ def _loss(features: Tensor, vectors: Tensor, biases: Tensor, *, choices: Choices
 
 
 @uncompiled
-def _score(features: Tensor, vectors: Tensor, biases: Tensor, *, choices: Choices) -> Scores:
+def _score(features: Tensor, vectors: Tensor, biases: Tensor, *, choices: Choices) -> LabelRanks:
     """Score each scope by itself; sum the losses and concatenate the ranks."""
     parts = _by_scope(features, vectors, biases, choices=choices)
     scores = [score(f, w, bias=b, labels=places) for f, w, b, places in parts]
     losses, ranks = zip(*scores, strict=True)
-    return Scores(torch.stack(losses).sum(), torch.cat(ranks))
+    return LabelRanks(torch.stack(losses).sum(), torch.cat(ranks))
 
 
 def _by_scope(

@@ -13,11 +13,11 @@ from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
 from modeling.evaluate.__main__ import main as evaluate
-from modeling.finetune import session
+from modeling.finetune import finetuning
 from modeling.finetune.data import NerData, chosen_for_training
 from modeling.finetune.trials import Fold
-from modeling.models.pretraining import PretrainingModel
-from modeling.models.tagging import TaggingModel
+from modeling.models.pretraining_model import PretrainingModel
+from modeling.models.tagging_model import TaggingModel
 from modeling.taggers.counts import count_strict, strict_f1
 from modeling.taggers.folders import find_tagger, find_taggers
 from modeling.taggers.tagger import Tagger
@@ -77,7 +77,7 @@ def test_a_killed_run_goes_on_to_the_same_bits(tmp_path, ner, bases, finetune, m
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     settings = ["optimizer.ema=0.9"]
     assert finetune(whole, ner, bases / "plain", epochs=3, settings=settings) == 0
-    made = session._Session._train_epoch
+    made = finetuning._Session._train_epoch
 
     def fails_in_the_third(self):
         if self.progress.epoch == 2:
@@ -85,7 +85,7 @@ def test_a_killed_run_goes_on_to_the_same_bits(tmp_path, ner, bases, finetune, m
         made(self)
 
     with monkeypatch.context() as patch:
-        patch.setattr(session._Session, "_train_epoch", fails_in_the_third)
+        patch.setattr(finetuning._Session, "_train_epoch", fails_in_the_third)
         assert finetune(cut, ner, bases / "plain", epochs=3, settings=settings) == 130
 
     assert finetune(cut, ner, bases / "plain", epochs=3, settings=settings) == 0
@@ -96,7 +96,7 @@ def test_a_killed_run_goes_on_to_the_same_bits(tmp_path, ner, bases, finetune, m
 def test_a_temperature_at_its_bound_is_reported(
     tmp_path, ner, bases, finetune, monkeypatch, capsys, learned, is_reported
 ):
-    monkeypatch.setattr("modeling.finetune.session.calibrate", lambda *_, **__: learned)
+    monkeypatch.setattr("modeling.finetune.finetuning.calibrate", lambda *_, **__: learned)
 
     finetune(tmp_path / "run", ner, bases / "plain", epochs=1)
 
@@ -219,7 +219,7 @@ def test_the_best_epoch_is_kept_and_of_those_that_find_nothing_the_last(
     tmp_path, ner, bases, finetune, monkeypatch, scores, chosen
 ):
     given = iter([*scores, scores[chosen - 1]])
-    monkeypatch.setattr(session, "strict_f1", lambda _: next(given))
+    monkeypatch.setattr(finetuning, "strict_f1", lambda _: next(given))
 
     settings = ["training.train_size=8"]
     finetune(tmp_path / "run", ner, bases / "plain", epochs=3, settings=settings)
@@ -229,7 +229,7 @@ def test_the_best_epoch_is_kept_and_of_those_that_find_nothing_the_last(
 
 def test_the_last_epoch_is_recorded_where_it_is_taken(tmp_path, ner, bases, finetune, monkeypatch):
     given = iter([0.9, 0.1, 0.1])
-    monkeypatch.setattr(session, "strict_f1", lambda _: next(given))
+    monkeypatch.setattr(finetuning, "strict_f1", lambda _: next(given))
     settings = ["training.choose=last", "training.train_size=8"]
 
     finetune(tmp_path / "run", ner, bases / "plain", epochs=2, settings=settings)

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from corpora.errors import CorpusError
 from corpora.system.parsing import parse_json
 from modeling.workbench import finding, saving
-from modeling.workbench.datasets import Reader
+from modeling.workbench.datasets import DatasetReader
 from modeling.workbench.desk import ConflictError, Desk
 from modeling.workbench.facsimiles import KINDS
 from modeling.workbench.names import RefusedError
@@ -60,7 +60,7 @@ def _kind(name: str) -> str:
     return _KINDS.get(name[name.rfind(".") :], "")
 
 
-def reading_application(reader: Reader) -> Starlette:
+def reading_application(reader: DatasetReader) -> Starlette:
     """Make the application that only shows the rows of a dataset."""
     return Starlette(
         routes=[

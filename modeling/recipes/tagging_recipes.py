@@ -9,7 +9,7 @@ from typing import get_args
 
 from modeling.config import ConfigError, OptimizerConfig, ScheduleConfig
 from modeling.recipes import Recipes, change
-from modeling.recipes.pretraining import RECIPES as ENCODERS
+from modeling.recipes.pretraining_recipes import RECIPES as ENCODERS
 from modeling.tagging_config import (
     HEADS,
     FinetuneConfig,

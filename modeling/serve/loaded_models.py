@@ -18,7 +18,7 @@ from corpora.document import Document, Sentence, TokenSpan
 from corpora.ner.labels import LabelMap
 from corpora.tei.edition import Edition
 from modeling.data.predictions import Tagged
-from modeling.http.guard import Refused
+from modeling.http.guard import Refusal
 from modeling.serve.batching import Batcher
 from modeling.taggers.tagger import Tagger, document_of, sentences_of, to_mentions
 
@@ -34,7 +34,7 @@ _BLANK: Final = re.compile(r"\s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ServiceSettings:
     """The settings for finding and writing names, the same for all requests."""
 
     edition: Edition | None = None
@@ -49,10 +49,10 @@ class Settings:
     """The most sentences of all requests together that wait for a model or are being tagged."""
 
 
-class Models:
+class LoadedModels:
     """The taggers by name; each that is loaded has a thread of its own."""
 
-    def __init__(self, name: str, tagger: Tagger, settings: Settings) -> None:
+    def __init__(self, name: str, tagger: Tagger, settings: ServiceSettings) -> None:
         self.name, self.settings = name, settings
         self.loaded: dict[str, Batcher] = {name: self._batcher(tagger)}
         self._folders: dict[str, Path] = {}
@@ -76,11 +76,11 @@ class Models:
     async def get(self, name: str | None = None) -> Batcher:
         """Return the batcher of a model; load its tagger if it is not in memory.
 
-        Raises ``Refused`` (404) for an unknown name.
+        Raises ``Refusal`` (404) for an unknown name.
         """
         name = name or self.name
         if name not in self.names():
-            raise Refused(404, f"No model {name[:80]!r}: there are {', '.join(self.names())}.")
+            raise Refusal(404, f"No model {name[:80]!r}: there are {', '.join(self.names())}.")
         async with self._lock:
             if name not in self.loaded:
                 tagger = await asyncio.to_thread(Tagger.load, self._folders[name])
@@ -108,8 +108,8 @@ class Models:
 class Service:
     """The models, and the threads that prepare texts for them: large ones have their own."""
 
-    models: Models
-    settings: Settings
+    models: LoadedModels
+    settings: ServiceSettings
     _preparing: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="preparing")
     )
@@ -119,9 +119,9 @@ class Service:
 
     @classmethod
     @contextmanager
-    def opened(cls, name: str, tagger: Tagger, settings: Settings) -> "Iterator[Service]":
+    def opened(cls, name: str, tagger: Tagger, settings: ServiceSettings) -> "Iterator[Service]":
         """Open a service, and end its threads afterwards."""
-        service = cls(Models(name, tagger, settings), settings)
+        service = cls(LoadedModels(name, tagger, settings), settings)
         try:
             yield service
         finally:
@@ -140,7 +140,7 @@ class Service:
         return await asyncio.get_running_loop().run_in_executor(thread, work)
 
     async def read(self, request: Request, kind: type[M]) -> M:
-        """Read the body of a request into a pydantic model; raises ``Refused`` if invalid."""
+        """Read the body of a request into a pydantic model; raises ``Refusal`` if invalid."""
         body = await request.body()
         return await self.prepare(lambda: read_json(kind, body), size=len(body))
 
@@ -196,19 +196,19 @@ class Service:
 
 
 def checked(sentences: list[Sentence]) -> list[Sentence]:
-    """Return the sentences unchanged; raises ``Refused`` for a word that is too long."""
+    """Return the sentences unchanged; raises ``Refusal`` for a word that is too long."""
     for sentence in sentences:
         if any(len(token) > _MAX_WORD for token in sentence.tokens):
-            raise Refused(422, f"A word has more than {_MAX_WORD:,} characters: this is no text.")
+            raise Refusal(422, f"A word has more than {_MAX_WORD:,} characters: this is no text.")
     return sentences
 
 
 def read_json(kind: type[M], text: str | bytes, *, what: str = "", status: int = 422) -> M:
-    """Parse JSON into a pydantic model; raises ``Refused`` that says what is wrong, and where."""
+    """Parse JSON into a pydantic model; raises ``Refusal`` that says what is wrong, and where."""
     try:
         return kind.model_validate_json(text)
     except ValidationError as error:
-        raise Refused(status, what + said(error.errors())) from error
+        raise Refusal(status, what + said(error.errors())) from error
 
 
 def said(errors: Sequence[ErrorDetails]) -> str:

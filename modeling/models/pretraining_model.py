@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from modeling.config import ConfigError, HeadsConfig, PretrainConfig
 from modeling.data.batch import Batch
-from modeling.heads.cross_entropy import Scores
-from modeling.heads.pretraining import (
+from modeling.heads.cross_entropy import LabelRanks
+from modeling.heads.pretraining_heads import (
     EntityHead,
     PairHead,
     SubwordEntityHead,
@@ -65,7 +65,7 @@ class PretrainingModel(nn.Module):
         super().compile(*args, **kwargs)
 
     @torch.no_grad()
-    def scores(self, batch: Batch) -> dict[str, Scores]:
+    def scores(self, batch: Batch) -> dict[str, LabelRanks]:
         """Compute loss and ranks by objective, without dropout and without sampled negatives.
 
         They are over the whole vocabulary, or over the targets' scopes.

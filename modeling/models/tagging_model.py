@@ -12,11 +12,11 @@ from torch import Tensor, nn
 
 from modeling.config import ConfigError
 from modeling.data.batch import ExpectedTags, SentenceBatch
-from modeling.data.predictions import Found
+from modeling.data.predictions import SentencePredictions
 from modeling.data.tagset import TagSet
 from modeling.decoding.spans import decode_spans
 from modeling.decoding.tags import decode
-from modeling.heads.tagging import CrfHead, CseHead, SoftmaxHead, TokenHead
+from modeling.heads.tagging_heads import CrfHead, CseHead, SoftmaxHead, TokenHead
 from modeling.layers.crf import (
     RuledTransitions,
     Transitions,
@@ -81,7 +81,9 @@ class TaggingModel(nn.Module):
         return torch.cat([states, batch.features.to(states)], dim=1)
 
     @torch.no_grad()
-    def find(self, batch: SentenceBatch, *, decoder: str | None = None) -> list[Found]:
+    def find(
+        self, batch: SentenceBatch, *, decoder: str | None = None
+    ) -> list[SentencePredictions]:
         """Find the names of each sentence, with calibrated probabilities; without dropout."""
         decoder = decoder or self.decoder
         with evaluating(self):
@@ -104,13 +106,15 @@ class TaggingModel(nn.Module):
             words = batch.words.pack(word_log_marginals(crf).exp())
         return ExpectedTags(words.float(), pair_counts(crf).float())
 
-    def _find_spans(self, head: SpanHead, batch: SentenceBatch, decoder: str) -> list[Found]:
+    def _find_spans(
+        self, head: SpanHead, batch: SentenceBatch, decoder: str
+    ) -> list[SentencePredictions]:
         scores = head.scores(self.encoder, batch, temperature=self.config.temperature)
         spans = spans_of(batch)
         found = decode_spans(
             scores, spans, len(batch.ids), decoder=decoder, labels=self.config.labels
         )
-        return [Found(spans, []) for spans in found]
+        return [SentencePredictions(spans, []) for spans in found]
 
     @property
     def decoder(self) -> str:

@@ -14,9 +14,9 @@ from modeling.config import EncoderConfig
 from modeling.data.batch import Layout
 from modeling.data.tagset import TagSet
 from modeling.decoding.tags import decode
-from modeling.heads.tagging import CseHead, is_end, is_start
+from modeling.heads.tagging_heads import CseHead, is_end, is_start
 from modeling.layers.crf import Crf, RuledTransitions, Transitions, log_partition, score
-from modeling.models.tagging import build_head
+from modeling.models.tagging_model import build_head
 from modeling.tagging_config import HEADS, HeadConfig, TaggerConfig
 
 TAGSET = TagSet(("LOC", "PER"))

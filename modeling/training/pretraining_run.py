@@ -18,22 +18,22 @@ from modeling.command import Termination
 from modeling.config import ConfigError, PretrainConfig
 from modeling.data.batch import Batch
 from modeling.models.costs import batch_flops, count_parameters
-from modeling.models.pretraining import CONFIG_FILE, PretrainingModel
+from modeling.models.pretraining_model import CONFIG_FILE, PretrainingModel
 from modeling.models.weights import WeightsError, write_tensors
 from modeling.training.centering import center_states
 from modeling.training.checkpoints import Checkpoint, load_tensors, newest, weights_of
-from modeling.training.core import Core, Progress
+from modeling.training.core import Core, RunState
 from modeling.training.feeding import Feed
 from modeling.training.jobs import (
-    Job,
+    PretrainingJob,
     check_examples,
     check_job,
     check_objectives,
     settings_of,
     take_weights,
 )
-from modeling.training.loop import Conditions, DivergedError, Step, train
-from modeling.training.metrics import Clock, Line, Window, peak_flops
+from modeling.training.loop import Conditions, DivergedError, TrainingStep, train
+from modeling.training.metrics import Line, MetricsWindow, TrainingClock, peak_flops
 from modeling.training.optimizer import Optimizer
 from modeling.training.records import Manifest
 from modeling.training.run_folder import RunFolder
@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 
 
 def pretrain(
-    job: Job, world: World, display: Display, *, termination: Termination | None = None
+    job: PretrainingJob, world: World, display: Display, *, termination: Termination | None = None
 ) -> Path:
     """Train, or resume; returns the folder of the trained model.
 
@@ -93,14 +93,14 @@ def pretrain(
 
 
 @dataclass
-class _Progress(Progress):
+class _Progress(RunState):
     best: float = math.inf
     """The lowest validation loss so far."""
     n_worse: int = 0
     """The number of evaluations since the lowest loss."""
     transferred: list[str] = field(default_factory=list)
     """The names of the parameters that were copied from another model."""
-    window: Window = field(default_factory=Window)
+    window: MetricsWindow = field(default_factory=MetricsWindow)
 
     def to_json(self) -> dict[str, object]:
         """Convert the state to JSON, for a checkpoint."""
@@ -112,7 +112,7 @@ class _Progress(Progress):
         """Read the state of a run from a checkpoint."""
         values = checkpoint.values("progress.json")
         best = math.inf if values["best"] is None else values["best"]
-        return cls(**{**values, "best": best, "window": Window(**values["window"])})
+        return cls(**{**values, "best": best, "window": MetricsWindow(**values["window"])})
 
 
 class Session(Core):
@@ -144,7 +144,7 @@ class Session(Core):
         torch.manual_seed(config.training.seed)
         self.model = PretrainingModel.from_config(config)
         self.model.encoder.encoder.recomputes = config.training.recompute
-        self.progress, self.clock = _Progress(), Clock()
+        self.progress, self.clock = _Progress(), TrainingClock()
         self.peak = peak_flops(self.world.device, config.training.precision)
         self.distances: Distances
 
@@ -322,7 +322,7 @@ class Session(Core):
                     self.clock.flops += batch_flops(self.config, batch)
             yield micro_batches
 
-    def _note(self, step: Step) -> None:
+    def _note(self, step: TrainingStep) -> None:
         """Add a step to the window; log every ``log_every`` steps and after the last one."""
         training = self.config.training
         self.progress.step = step.number
@@ -330,7 +330,7 @@ class Session(Core):
         if step.number % training.log_every == 0 or step.number == training.max_steps:
             self._log(step)
 
-    def _log(self, step: Step) -> None:
+    def _log(self, step: TrainingStep) -> None:
         """Log the steps since the last line of the log, if there are any."""
         self._read()
         window = self.progress.window
@@ -411,7 +411,7 @@ class Session(Core):
         has_stalled = 0 < training.patience <= progress.n_worse
         return progress.step >= training.max_steps or has_stalled
 
-    def _is_end_asked(self, step: Step) -> bool:
+    def _is_end_asked(self, step: TrainingStep) -> bool:
         """Tell whether a signal came; processes that train together end after the same step."""
         is_alone = self.world.size == 1
         return self.conditions.termination.is_asked if is_alone else step.is_end_asked
