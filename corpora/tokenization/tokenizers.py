@@ -4,8 +4,10 @@ A tokenizer is a folder with ``tokenizer.json``, as ``transformers`` writes and 
 those of its pre-tokenizer: for BERT, each punctuation mark and each Chinese character is a word.
 """
 
+import base64
 import hashlib
 import json
+import math
 import os
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -310,6 +312,8 @@ def wordpiece(
 
 _MOST_IDS = 1 << 24
 """The most ids that are read: arrays have a place for each."""
+_MOST_GROWTH = 1 << 16
+"""How many times as long normalizers may make a character, if each replaces what the last wrote."""
 _SAVED_AGAIN = (
     "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER), of transformers, adds a "
     "tokenizer.json to a folder with the files of most tokenizers (from a hub: hf download NAME "
@@ -355,6 +359,8 @@ def _read_backend(file: Path, parts: JsonObject, *, cased: bool | None) -> "Back
     from tokenizers import Tokenizer as Backend
 
     with clear_errors(f"{file}: no tokenizer.json that can be read"):
+        if _growth_of(parts.get("normalizer") or {}) > _MOST_GROWTH:
+            raise ValueError("its normalizers make texts too long")
         backend = Backend.from_file(str(file))
     for switches in (_OF_BERT, _OF_ROBERTA):
         part = parts.get(switches.part) or {}
@@ -367,6 +373,19 @@ def _read_backend(file: Path, parts: JsonObject, *, cased: bool | None) -> "Back
             "choice out."
         )
     return backend
+
+
+def _growth_of(normalizer: JsonObject) -> int:
+    """Return how many times as long a normalizer may make a text.
+
+    Raises ``ValueError`` for a map of characters that is cut off: the library takes the memory that
+    its first bytes name, and ends the process where there is none.
+    """
+    characters = base64.b64decode(normalizer.get("precompiled_charsmap") or "")
+    if int.from_bytes(characters[:4], "little") > len(characters):
+        raise ValueError("its map of characters is cut off")
+    growth = max(1, len(normalizer.get("content") or ""))
+    return growth * math.prod(map(_growth_of, normalizer.get("normalizers") or ()))
 
 
 def _changed(parts: Mapping[str, object], config: Mapping[str, object]) -> dict[str, object]:
@@ -445,7 +464,7 @@ def _has_capitals(subwords: Sequence[str]) -> bool:
     return capital * 100 > sum(subword != subword.upper() for subword in plain) + capital
 
 
-def _declared(config: JsonObject) -> dict[str, str]:
+def _declared(config: Mapping[str, object]) -> dict[str, str]:
     """Return the special tokens that a configuration names, by kind (``cls`` …)."""
     declared = {}
     for name in _NAMES:

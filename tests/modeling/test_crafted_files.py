@@ -142,3 +142,23 @@ def test_a_subword_whose_id_no_encoder_has_is_an_error(id, tagger_run, tmp_path)
 
     with pytest.raises(CorpusError, match=str(tmp_path / "tagger")):
         tag(file)
+
+
+@pytest.mark.parametrize(
+    "normalizer",
+    [
+        {"type": "Precompiled", "precompiled_charsmap": "wDvdkQ=="},
+        {
+            "type": "Sequence",
+            "normalizers": [{"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}] * 36,
+        },
+    ],
+    ids=["map", "growth"],
+)
+def test_a_normalizer_that_would_take_all_memory_is_an_error(normalizer, tagger_run, tmp_path):
+    shutil.copytree(tagger_run / "seed-1" / "final", tmp_path / "tagger")
+    file = tmp_path / "tagger" / "tokenizer.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "normalizer": normalizer}))
+
+    with pytest.raises(CorpusError, match=f"{file}: no tokenizer"):
+        tag(file)
