@@ -178,6 +178,7 @@ class Desk:
             return {
                 "edition": self.edition.name,
                 "labels": self.labels,
+                "entryLabels": [label for label in self.labels if kind_of_label(label)],
                 "reviewer": self.reviewer,
                 "letters": rows,
                 "journal": self._history(),

@@ -29,10 +29,14 @@ class LetterRow(TypedDict):
 
 
 class LetterList(TypedDict):
-    """All letters, or the first rows of a dataset; only a dataset has the last three fields."""
+    """All letters, or the first rows of a dataset; only a dataset has the last three fields.
+
+    ``entryLabels`` are those of which registers have entries.
+    """
 
     edition: str
     labels: Sequence[str]
+    entryLabels: NotRequired[list[str]]
     reviewer: str
     letters: list[LetterRow]
     journal: History

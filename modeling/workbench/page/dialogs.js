@@ -148,7 +148,7 @@ function table(heads, rows) {
   return make("table", { class: "figures" }, make("thead", {}, make("tr", {}, heads.map((each) => make(each ? "th" : "td", each ? { scope: "col" } : {}, each)))), make("tbody", {}, rows.map((row) => make("tr", {}, row.map((cell) => make("td", {}, cell))))));
 }
 
-const counted = (counts) => Object.entries(counts).map(([what, n]) => `${what || "–"} ${n}`).join(", ");
+const counted = (counts) => Object.entries(counts).map(([what, n]) => `${what || "–"} × ${n}`).join(", ");
 
 function formTable(app, rows) {
   const heads = [word("form"), word("label"), word("entity"), word("open")];
@@ -156,7 +156,7 @@ function formTable(app, rows) {
 }
 
 function entityTable(app, rows) {
-  return table([word("entity"), word("times"), word("forms")], rows.map((row) => [[row.name, row.entity].filter(Boolean).join(" · "), String(row.times), Object.entries(row.forms).map(([form, n]) => [make("button", { onclick: () => concordanceDialog(app, form) }, `${form} ${n}`), " "])].map((cell) => (Array.isArray(cell) ? make("span", {}, cell) : cell))));
+  return table([word("entity"), word("times"), word("forms")], rows.map((row) => [[row.name, row.entity].filter(Boolean).join(" · "), String(row.times), Object.entries(row.forms).map(([form, n]) => [make("button", { onclick: () => concordanceDialog(app, form) }, `${form} × ${n}`), " "])].map((cell) => (Array.isArray(cell) ? make("span", {}, cell) : cell))));
 }
 
 // The dialog with all places of a form, each with a button that leads there.

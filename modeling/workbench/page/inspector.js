@@ -181,7 +181,7 @@ function linkPanel(app, item) {
     hasChosen = false;
     waiting = sources.length;
     if (/^\S*[:#\d]\S*$/.test(query)) own.push({ entity: query, name: word("useId", query), about: "" });
-    own.push({ entity: NEW, name: word("newEntry", item.label), about: app.backend.isStill ? word("noEntry") : query || app.formOf(item) });
+    if (app.listing.entryLabels.includes(item.label)) own.push({ entity: NEW, name: word("newEntry", item.label), about: app.backend.isStill ? word("noEntry") : query || app.formOf(item) });
     if (item.entity && !query) own.push({ entity: "", name: word("unlink"), about: item.entity });
     show();
     if (query && sources.length > 1) await new Promise((done) => setTimeout(done, 250)); // wait until no key is pressed

@@ -44,7 +44,7 @@ class Correcting(Editor):
 
     def __init__(self, browser, folder, entity):
         super().__init__(browser)
-        self.page.set_default_timeout(300_000)
+        self.page.set_default_timeout(120_000)
         self.folder, self.entity = folder, entity
         self.rows = defaultdict(Counter)
         self.refusals = Counter()
@@ -70,9 +70,9 @@ class Correcting(Editor):
         path = self.folder / "letters.decisions.jsonl"
         return lines_of(self.folder) if path.exists() else []
 
-    def note(self, row, before, name):
+    def note(self, row, before, name, *, said=""):
         """Count a row as done if there is a new decision, or else as refused, with the reason."""
-        said = self.wait(lambda: len(self.decisions()) > before)
+        said = said or self.wait(lambda: len(self.decisions()) > before)
         is_done = len(self.decisions()) > before
         self.rows[row]["done" if is_done else "refused"] += 1
         self.rows[row][f"letters with it: {name}"] += is_done
@@ -95,27 +95,40 @@ class Correcting(Editor):
             self.rows["show"]["done"] += "<" in self.page.inner_text("#inspector .markup")
             before, row = len(self.decisions()), waiting[0]
             self.press(*KEYS[row])
+            said = ""
             if row in {"link", "new entry", "remark"}:
-                getattr(self, row.replace(" ", "_"))()
-            self.note(row, before, letter)
+                said = getattr(self, row.replace(" ", "_"))()
+            self.note(row, before, letter, said=said)
             if len(self.decisions()) > before:
                 waiting.pop(0)
         self.rows["not tried, for want of names"].update(waiting)
 
+    def enter(self, field):
+        """Press Enter in a field, which closes unless it is refused; return what the page says."""
+        self.page.press(field, "Enter")
+        said = self.wait(lambda: not self.page.locator(field).count())
+        if self.page.locator(field).count():
+            self.page.press(field, "Escape")
+        return said
+
     def link(self):
         self.page.fill("#link-input", self.entity)
         self.page.wait_for_selector(f"#options li:has-text('{self.entity}')")
-        self.page.keyboard.press("Enter")
-        self.page.wait_for_selector("#link-input", state="detached")
+        return self.enter("#link-input")
 
     def remark(self):
         self.page.fill("#remark-input", REMARK)
-        self.page.keyboard.press("Enter")
+        return self.enter("#remark-input")
 
     def new_entry(self):
-        self.page.click("#options li:has-text('New entry')")
+        self.page.wait_for_selector("#options li")
+        offer = self.page.locator("#options li:has-text('New entry')")
+        if not offer.count():
+            self.page.press("#link-input", "Escape")
+            return "registers have no entries of this label"
+        offer.click()
         self.page.fill("#entry-note", "made while annotating")
-        self.page.press("#entry-note", "Enter")
+        return self.enter("#entry-note")
 
     def work_through(self):
         """Link a form without a link wherever it stands."""

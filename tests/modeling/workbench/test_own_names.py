@@ -84,6 +84,12 @@ def test_what_the_schema_does_not_allow_is_refused_at_once(tmp_path):
     assert desk.journal.entries
 
 
+def test_new_entries_are_offered_for_labels_of_registers(desk):
+    listing = desk.listing()
+
+    assert set(listing["labels"]) - set(listing["entryLabels"]) == {"date"}
+
+
 def test_a_remark_alone_is_saved_as_the_edition_says_and_undone(sample):
     edition = sample / "letters.toml"
     edition.write_text("remarks = \"note[@type='remark']\"\n" + edition.read_text())
