@@ -10,11 +10,54 @@ from pathlib import Path
 
 import pytest
 
+from tests.dags.conftest import AIRFLOW
+
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 FILES = sorted(DAGS.glob("*.py"))
 SHARED = sorted(DAGS.glob("onoma_refresh/*.py"))
 NAMES = {"corpus_refresh", "editions_refresh", "model_refresh", "news_refresh"}
 MAX_CPU_S = 2.0
+
+
+# Runs code that lines of JSON bring, each in a copy of a process that has loaded the DAGs.
+COPIES = """
+import json, os, sys, traceback
+sys.path.append({dags!r})
+import corpus_refresh, editions_refresh, model_refresh, news_refresh
+for line in sys.stdin:
+    code, os.environ["ONOMA_SETTINGS"], output = json.loads(line)
+    if not (copy := os.fork()):
+        log = os.open(output, os.O_CREAT | os.O_WRONLY)
+        os.dup2(log, 1), os.dup2(log, 2)
+        try:
+            exec(code, dict(__name__="code"))
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        sys.stdout.flush()
+        os._exit(0)
+    print("ended", os.waitpid(copy, 0)[1], flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def run_code(make_airflow, tmp_path_factory):
+    """Return a function that runs code in Airflow's Python, and returns its output."""
+    airflow, output = make_airflow("none"), tmp_path_factory.mktemp("code") / "output.log"
+    code = COPIES.format(dags=str(DAGS))
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+
+    def run(code, settings):
+        output.unlink(missing_ok=True)
+        process.stdin.write(json.dumps([code, str(settings), str(output)]) + "\n")
+        process.stdin.flush()
+        status = next((line for line in process.stdout if line.startswith("ended ")), "no answer")
+        assert status == "ended 0\n", output.read_text()[-3000:]
+        return output.read_text()
+
+    with subprocess.Popen([AIRFLOW, "-c", code], env=airflow.environment, **streams) as process:
+        yield run
+        process.stdin.close()
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +124,6 @@ def test_a_parameter_matches_its_pattern_as_a_whole_and_in_ascii(loaded):
 
 USE = """
 import sys
-sys.path.append({dags!r})
 from airflow.sdk.exceptions import AirflowFailException
 from onoma_refresh.schedule import checked, load_settings
 from onoma_refresh.settings import SettingsError
@@ -96,26 +138,21 @@ assert load_settings(dict(settings="other.toml")).keep == 7
 """
 
 
-def test_a_task_checks_its_parameters_again(make_airflow, tmp_path):
+def test_a_task_checks_its_parameters_again(run_code, tmp_path):
     (tmp_path / "owners").mkdir()
     names = ["owners.toml", "other.toml", "../outside.toml"]
     for name in names:
         text = 'work = "work"\nstore = "store"\nkeep = 7\n'
         (tmp_path / "owners" / name).write_text(text, encoding="utf-8")
     outside = ["../outside.toml", str(tmp_path / "outside.toml"), "other.toml\n", ".toml"]
-    airflow = make_airflow(tmp_path / "owners" / "owners.toml")
+    log = run_code(USE.format(names=outside), tmp_path / "owners" / "owners.toml")
 
-    process = airflow.start("-c", USE.format(dags=str(DAGS), names=outside))
-
-    assert process.wait() == 0, (airflow.home / "output.log").read_text()[-3000:]
-    log = (airflow.home / "output.log").read_text()
     assert log.count("refused:") == len(outside) + 1
 
 
 PLANS = """
 import json, sys
 from pathlib import Path
-sys.path.append({dags!r})
 from news_refresh import _plan
 from onoma_refresh.schedule import chosen
 from onoma_refresh.settings import read
@@ -125,19 +162,17 @@ print(json.dumps([earlier, chosen(settings.news, ["portal", "portal"], table="ne
 """
 
 
-def test_a_plan_knows_all_other_versions_and_a_name_given_twice_is_one_plan(make_airflow, tmp_path):
+def test_a_plan_knows_all_other_versions_and_a_name_given_twice_is_one_plan(run_code, tmp_path):
     settings, shelf = tmp_path / "settings.toml", tmp_path / "store" / "portal-news"
     settings.write_text('work = "work"\nstore = "store"\n[[news]]\nname = "portal"\n')
     for version in ("20261031T0430", "20261101T0430", "20261102T0430", "first"):
         (shelf / version).mkdir(parents=True)
         (shelf / version / "run.json").touch()
     (shelf / "current").write_text("20261101T0430\n")
-    airflow = make_airflow(settings)
 
-    process = airflow.start("-c", PLANS.format(dags=str(DAGS), settings=str(settings)))
+    log = run_code(PLANS.format(settings=str(settings)), settings)
 
-    assert process.wait() == 0, (airflow.home / "output.log").read_text()[-3000:]
-    earlier, names = json.loads((airflow.home / "output.log").read_text().splitlines()[-1])
+    earlier, names = json.loads(log.splitlines()[-1])
     others = ("20261031T0430", "20261102T0430", "first")
     assert earlier == [str(shelf / version) for version in others]
     assert names == ["portal"]
@@ -147,7 +182,6 @@ LOOKS = """
 import json, sys
 from datetime import datetime
 from types import SimpleNamespace
-sys.path.append({dags!r})
 from editions_refresh import look
 def version(hour):
     run = SimpleNamespace(logical_date=datetime(2026, 11, 22, hour))
@@ -157,18 +191,16 @@ print(json.dumps([version(10), version(11), version(11)]))
 """
 
 
-def test_an_edition_that_is_as_it_was_earlier_that_day_is_another_version(make_airflow, tmp_path):
+def test_an_edition_that_is_as_it_was_earlier_that_day_is_another_version(run_code, tmp_path):
     settings = tmp_path / "settings.toml"
     settings.write_text(
         'work = "work"\nstore = "store"\n[[edition]]\nname = "letters"\ninput = ["*.xml"]\n'
     )
     (tmp_path / "a.xml").touch()
-    airflow = make_airflow(settings)
 
-    process = airflow.start("-c", LOOKS.format(dags=str(DAGS)))
+    log = run_code(LOOKS, settings)
 
-    assert process.wait() == 0, (airflow.home / "output.log").read_text()[-3000:]
-    first, second, again = json.loads((airflow.home / "output.log").read_text().splitlines()[-1])
+    first, second, again = json.loads(log.splitlines()[-1])
     assert first != second == again
 
 
@@ -177,7 +209,6 @@ import json, sys
 from pathlib import Path
 from types import SimpleNamespace
 from datetime import datetime
-sys.path.append({dags!r})
 from airflow.sdk.exceptions import AirflowSkipException
 from model_refresh import CORPORA, models as listed, plan
 def models(run, *events):
@@ -211,7 +242,7 @@ print(json.dumps(found))
 
 
 def test_models_whose_examples_are_new_are_trained_even_if_their_event_came_late(
-    make_airflow, tmp_path
+    run_code, tmp_path
 ):
     settings, store = tmp_path / "settings.toml", tmp_path / "store"
     text = 'work = "work"\nstore = "store"\n'
@@ -223,12 +254,10 @@ def test_models_whose_examples_are_new_are_trained_even_if_their_event_came_late
             (store / f"{wiki}-examples" / version / "run.json").touch()
         (store / f"{wiki}-examples" / "current").write_text("1")
     settings.write_text(text)
-    airflow = make_airflow(settings)
 
-    process = airflow.start("-c", MODELS.format(dags=str(DAGS), store=str(store)))
+    log = run_code(MODELS.format(store=str(store)), settings)
 
-    assert process.wait() == 0, (airflow.home / "output.log").read_text()[-3000:]
-    found = json.loads((airflow.home / "output.log").read_text().splitlines()[-1])
+    found = json.loads(log.splitlines()[-1])
     both = ["dansk", "svensk"]
     # "svensk" has no encoder yet; then new examples; a retry; nothing new; an event made by hand
     assert found[:6] == [both, both, both, ["dansk"], both, "svensk: does not learn from fiwiki."]
@@ -241,10 +270,9 @@ import json, shutil, sys
 from pathlib import Path
 from types import SimpleNamespace
 from datetime import datetime
-sys.path.append({dags!r})
 from airflow.sdk.exceptions import AirflowFailException
 import corpus_refresh
-from onoma_refresh.job import Job
+from onoma_refresh.job import DagTask
 from onoma_refresh.schedule import load_settings, report_failure
 params = dict(settings=None, wikis=None, version=None)
 run = SimpleNamespace(logical_date=datetime(2026, 12, 8), run_id="1")
@@ -261,8 +289,8 @@ task = SimpleNamespace(dag_id="a", task_id="b", map_index=-1, try_number=1)
 report_failure(dict(task_instance=task, run_id="1", params=params))
 (store / "dawiki/current").write_text("20261207")
 found.append(told(corpus_refresh.publish, plan, dict()))
-Job(load_settings(params), dict()).remove_pins("dawiki")
-Job(load_settings(params), dict()).remove_dumps("dawiki")
+DagTask(load_settings(params), dict()).remove_pins("dawiki")
+DagTask(load_settings(params), dict()).remove_dumps("dawiki")
 found += [sorted(file.name for file in (work / name).iterdir()) for name in ("pins", "dumps")]
 shutil.rmtree(store / "dawiki/20261207")
 found.append(told(corpus_refresh.plan, "dawiki"))
@@ -277,7 +305,7 @@ ran = []
 def note(self, module, *arguments):
     ran.append(arguments)
     raise AirflowFailException("not run")
-Job.run = note
+DagTask.run = note
 for params["date"] in ("latest-complete", "20261001"):
     told(corpus_refresh.download, plan)
 found += [[str(argument) for argument in arguments] for arguments in ran]
@@ -289,7 +317,7 @@ print(json.dumps(found))
 
 
 @pytest.fixture(scope="module")
-def told(make_airflow, tmp_path_factory):
+def told(run_code, tmp_path_factory):
     """Let tasks of ``corpus_refresh`` meet what has changed since a run began."""
     folder = tmp_path_factory.mktemp("changed")
     settings, store = folder / "settings.toml", folder / "store"
@@ -318,9 +346,7 @@ def told(make_airflow, tmp_path_factory):
     (folder / "work" / "dumps" / "dawiki-20261101.lock.json").write_text('{"files": []}')
     for name in ("20261001-pages.xml.bz2", "20261101-pages", "20261201-pages", "NS0-20261001-E"):
         (folder / "work" / "dumps" / f".dawiki-{name}.0123.partial").touch()
-    airflow = make_airflow(settings)
-    process = airflow.start("-c", TASKS.format(dags=str(DAGS), folder=str(folder)))
-    assert process.wait() == 0, (airflow.home / "output.log").read_text()[-3000:]
+    *log, answers = run_code(TASKS.format(folder=str(folder)), settings).splitlines()
     names = (
         "accepted",
         "replaced",
@@ -334,8 +360,7 @@ def told(make_airflow, tmp_path_factory):
         "named",
         "renamed",
     )
-    *log, said = (airflow.home / "output.log").read_text().splitlines()
-    return dict(zip(names, json.loads(said), strict=True)) | {"log": "\n".join(log)}
+    return dict(zip(names, json.loads(answers), strict=True)) | {"log": "\n".join(log)}
 
 
 def test_versions_that_cannot_be_compared_are_published_if_drift_is_accepted(told):
