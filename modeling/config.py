@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, TypeVar, get_type_hints
+from typing import Any, ClassVar, Final, Literal, Self, TypeVar, get_type_hints
 
 from corpora.errors import UsageError
 from corpora.system.parsing import parse_json, read_json
@@ -187,14 +187,64 @@ class EncoderConfig(Config):
         return self.n_entities > 0 and self.entities == "mentions"
 
 
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """An objective of pre-training: all that differs between them, except head and targets."""
+
+    predicts: str
+    target: str
+    """What an example must have to be a target, and how to get such examples."""
+    rows: Literal["subwords", "mentions", "texts"] = "subwords"
+    """The rows whose states its head reads."""
+    is_of_entities: bool = False
+    """Whether it predicts entities of the vocabulary of the examples."""
+    ratio: Literal["", "ratio", "entity_ratio"] = ""
+    """The setting of ``MaskingConfig`` that chooses its targets, if one does."""
+    lookup: str = ""
+    """The baseline ``lookup`` of it, if it has one."""
+    n_accuracies: int | None = None
+    """How many of the accuracies at k are logged; None: all."""
+
+
+OBJECTIVES: Final[dict[str, Objective]] = {
+    "subwords": Objective(
+        "masked language model",
+        "a subword to mask: all are [UNK]. Make the examples with another tokenizer",
+        ratio="ratio",
+        lookup="looking subwords up by the two beside them",
+    ),
+    "entities": Objective(
+        "masked entities (LUKE)",
+        "a mention of a known entity: make them with --entity-vocab of the same documents",
+        rows="mentions",
+        is_of_entities=True,
+        ratio="entity_ratio",
+        lookup="looking entities up by the form of the mention",
+    ),
+    "subword_entities": Objective(
+        "the entity of each subword that has one (EntityBERT)",
+        "a mention to predict: make them with --entity-vocab of the same documents",
+        is_of_entities=True,
+    ),
+    "pairs": Objective(
+        "next sentence, or order of sentences",
+        "two texts: a pair needs two sentences, and for nsp those of another document. Make "
+        "examples of more documents, or with a larger --max-length",
+        rows="texts",
+        n_accuracies=1,  # there are two classes
+    ),
+}
+"""The record of each objective; a test holds docs/pretraining.md to them."""
+OF_ENTITIES: Final = frozenset(name for name, kind in OBJECTIVES.items() if kind.is_of_entities)
+
+
 @dataclass(frozen=True, kw_only=True)
 class HeadsConfig(Config):
     """The objectives of pre-training, and the weight of each in the loss."""
 
     part = "heads"
     weights: dict[str, float] = field(default_factory=lambda: {"subwords": 1.0})
-    """The weight of each objective: ``subwords`` (masked language model), ``entities`` (masked
-    entities), ``subword_entities`` (the entity of each subword that has one), ``pairs``."""
+    """The weight of each objective, by its name in ``OBJECTIVES``."""
     entity_scope: Literal["vocabulary", "group", "document"] = "vocabulary"
     """The entities from which that of a subword is predicted: the whole vocabulary; or those that
     the examples of its group (such as a novel), or of its document, mention."""

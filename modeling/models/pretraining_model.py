@@ -10,7 +10,7 @@ from typing import Final, Self
 import torch
 from torch import Tensor, nn
 
-from modeling.config import ConfigError, HeadsConfig, PretrainConfig
+from modeling.config import OBJECTIVES, ConfigError, HeadsConfig, PretrainConfig
 from modeling.data.batch import Batch
 from modeling.heads.cross_entropy import LabelRanks
 from modeling.heads.pretraining_heads import (
@@ -31,7 +31,6 @@ from modeling.models.text_encoder import (
 from modeling.models.weights import load_model, save_weights
 
 CONFIG_FILE: Final = "config.json"
-OBJECTIVES: Final = ("subwords", "entities", "subword_entities", "pairs")
 
 
 class PretrainingModel(nn.Module):
@@ -87,8 +86,8 @@ class PretrainingModel(nn.Module):
 
     def _read(self, objective: str, batch: Batch, encoded: Encoded) -> Tensor:
         """Select the states (M, D) that a head predicts from."""
-        states = encoded.entities if objective == "entities" else encoded.subwords
-        head = self._head(objective)
+        head, rows = self._head(objective), OBJECTIVES[objective].rows
+        states = encoded.entities if rows == "mentions" else encoded.subwords
         if isinstance(head, PairHead):
             states = head.pool(encoded.subwords, batch.rows.subwords)
         if states is None:
@@ -131,13 +130,13 @@ def _build_head(name: str, config: PretrainConfig, encoder: TextEncoder) -> nn.M
             transform=_build_transform(config, width) if settings.transform else None,
             tied=settings.tied,
         )
-    needed = "subwords" if name == "subword_entities" else "mentions"
+    needed = OBJECTIVES[name].rows
     if encoder.entity_embeddings is None or config.encoder.entities != needed:
         raise ConfigError(
             f"heads.weights.{name} needs entities of {needed}: make the examples with an entity "
             f"vocabulary and set encoder.entities={needed}, or leave that objective out."
         )
-    head = SubwordEntityHead if name == "subword_entities" else EntityHead
+    head = SubwordEntityHead if needed == "subwords" else EntityHead
     return head(
         table=encoder.entity_embeddings.entities,
         transform=_build_transform(config, config.encoder.entity_width),

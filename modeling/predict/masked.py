@@ -17,6 +17,7 @@ from torch import Tensor
 from corpora.entities.vocabulary import MASK, SPECIAL
 from corpora.errors import CorpusError, UsageError
 from corpora.tokenization.tokenizers import Tokenizer
+from modeling.config import OF_ENTITIES
 from modeling.data.batch import (
     Batch,
     BatchMentions,
@@ -98,7 +99,7 @@ class Guesser:
         Raises ``CorpusError`` for a model without entities, and ``UsageError`` for a span without
         text.
         """
-        if not self.entities or not {"entities", "subword_entities"}.intersection(self.model.heads):
+        if not self.entities or not OF_ENTITIES.intersection(self.model.heads):
             raise CorpusError(
                 "This model knows no entities: pre-train one with an entity vocabulary."
             )

@@ -14,7 +14,7 @@ from typing import Final
 import torch
 
 from corpora.reports import counted
-from modeling.config import PretrainConfig
+from modeling.config import OF_ENTITIES, PretrainConfig
 from modeling.models.costs import flops_per_subword
 from modeling.models.pretraining_model import PretrainingModel
 from modeling.training.feeding import Feed
@@ -73,9 +73,7 @@ def estimate(config: PretrainConfig, sources: Sources | None) -> dict[str, objec
 
 def _assumed(config: PretrainConfig) -> PretrainConfig:
     encoder = config.encoder
-    reads_entities = encoder.entities == "subwords" or {"entities", "subword_entities"} & {
-        *config.heads.weights
-    }
+    reads_entities = encoder.entities == "subwords" or OF_ENTITIES & config.heads.weights.keys()
     encoder = replace(
         encoder,
         n_subwords=encoder.n_subwords or _N_SUBWORDS,

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from modeling.config import ConfigError, PretrainConfig
+from modeling.config import OBJECTIVES, ConfigError, PretrainConfig
 from modeling.data.batch import Batch
 from modeling.data.batches import Batches, ValidationBatches, draws_negatives, proposal_of
 from modeling.data.entities import Scopes
@@ -163,9 +163,9 @@ class Feed:
         ]
         subwords = np.concatenate([example.subwords for example in sample])
         counts = {"subwords": np.bincount(subwords, minlength=len(self._subwords))}
-        for objective in ("entities", "subword_entities"):
-            if objective in self.config.heads.weights:
-                counts[objective] = self.sources.entity_counts
+        for name, objective in OBJECTIVES.items():
+            if objective.is_of_entities and name in self.config.heads.weights:
+                counts[name] = self.sources.entity_counts
         yield "unigram", unigram(self._validation_of_all(), counts)
         tables: dict[str, Neighbours | FormEntities] = {
             "subwords": Neighbours.of(sample, self._subwords)

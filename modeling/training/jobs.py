@@ -15,6 +15,7 @@ from corpora.errors import CorpusError
 from corpora.reports import counted
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import (
+    OBJECTIVES,
     ConfigError,
     EncoderConfig,
     PretrainConfig,
@@ -35,14 +36,6 @@ log = logging.getLogger(__name__)
 
 _TRIED: Final = 100
 """The number of steps in which every objective must have a target."""
-_TARGETS: Final = {
-    "subwords": "a subword to mask: all are [UNK]. Make the examples with another tokenizer",
-    "entities": "a mention of a known entity: make them with --entity-vocab of the same documents",
-    "subword_entities": "a mention to predict: make them with --entity-vocab of the same documents",
-    "pairs": "two texts: a pair needs two sentences, and for nsp those of another document. Make "
-    "examples of more documents, or with a larger --max-length",
-}
-"""The targets of each objective, and how to get them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,16 +89,12 @@ def _check_weights(weights: Mapping[str, float]) -> None:
 
 def _check_ratios(config: PretrainConfig) -> None:
     """Raise ``ConfigError`` for an objective of which nothing is chosen to be predicted."""
-    masking = config.masking
-    ratios = {
-        "subwords": ("ratio", masking.ratio),
-        "entities": ("entity_ratio", masking.entity_ratio),
-    }
-    for objective, (name, ratio) in ratios.items():
-        if ratio == 0 and config.heads.weights.get(objective):
+    for name, objective in OBJECTIVES.items():
+        ratio, weight = objective.ratio, config.heads.weights.get(name)
+        if ratio and weight and getattr(config.masking, ratio) == 0:
             raise ConfigError(
-                f"masking.{name}=0: no {objective} are to be predicted, so that nothing would be "
-                f"learned of them: --set masking.{name}=0.15, or heads.weights.{objective}=0."
+                f"masking.{ratio}=0: no {name} are to be predicted, so that nothing would be "
+                f"learned of them: --set masking.{ratio}=0.15, or heads.weights.{name}=0."
             )
 
 
@@ -202,8 +191,8 @@ def check_objectives(config: PretrainConfig, batches: Batches) -> None:
     for name in sorted(batches.without_targets(names, steps=n_steps)):
         raise ConfigError(
             f"heads.weights.{name}: no example of the first {counted(n_steps, 'step')} has "
-            f"{_TARGETS[name]}, so that nothing would be learned of {name}. Otherwise choose a "
-            f"recipe without {name}."
+            f"{OBJECTIVES[name].target}, so that nothing would be learned of {name}. Otherwise "
+            f"choose a recipe without {name}."
         )
 
 

@@ -15,7 +15,7 @@ from corpora.errors import CorpusError
 from corpora.system.parsing import read_json
 from corpora.system.writing import appearing, sync_file, write_json
 from modeling.command import Termination
-from modeling.config import ConfigError, PretrainConfig
+from modeling.config import OF_ENTITIES, ConfigError, PretrainConfig
 from modeling.data.batch import Batch
 from modeling.models.costs import batch_flops, count_parameters
 from modeling.models.pretraining_model import CONFIG_FILE, PretrainingModel
@@ -272,7 +272,7 @@ class Session(Core):
             self.model.heads["entities"].label_weights = weights.to(self.world.device)
         if self.feed.proposal is not None:
             log_q = torch.from_numpy(self.feed.proposal).log().to(self.world.device)
-            for name in {"entities", "subword_entities"} & set(self.weights):
+            for name in OF_ENTITIES & self.weights.keys():
                 self.model.heads[name].set_proposal(log_q)  # type: ignore[operator]
 
     def _train(self) -> None:

@@ -15,7 +15,7 @@ from corpora.datasets.shards import open_dataset, read_batches
 from corpora.errors import CorpusError
 from corpora.system.files import sha256_of
 from corpora.tokenization.tokenizers import Tokenizer
-from modeling.config import ConfigError, PretrainConfig
+from modeling.config import OF_ENTITIES, ConfigError, PretrainConfig
 
 _MADE_WITH = {
     "tokenizer_sha256": "tokenizer",
@@ -133,7 +133,7 @@ def complete(config: PretrainConfig, sources: Sources) -> PretrainConfig:
     """Fill in the sizes of the vocabularies; ``ConfigError`` if the settings do not fit them."""
     encoder = config.encoder
     reads_entities = (
-        bool({"entities", "subword_entities"} & config.heads.weights.keys())
+        bool(OF_ENTITIES & config.heads.weights.keys())
         or encoder.entities == "subwords"
         or encoder.n_entities > 0
     )

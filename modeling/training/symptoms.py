@@ -10,7 +10,7 @@ from typing import Final
 import torch
 from torch.nn import functional
 
-from modeling.config import PretrainConfig
+from modeling.config import OBJECTIVES, PretrainConfig
 from modeling.data.batch import Batch
 from modeling.models.text_encoder import TextEncoder, evaluating
 from modeling.training.metrics import Line
@@ -23,11 +23,6 @@ _UNIGRAM: Final = 0.99
 """The fraction of the unigram loss from which nothing counts as learned."""
 _GROWTH: Final = 1_000.0
 """The factor by which the norm of the gradient may change since the first steps."""
-_LOOKED_UP: Final = {
-    "subwords": "looking subwords up by the two beside them",
-    "entities": "looking entities up by the form of the mention",
-}
-"""The baseline ``lookup`` of each objective that has one."""
 _MORE: Final = "It needs more text, more steps (training.max_steps) or --init-from"
 _COMPARED: Final = 512
 """The number of states that are compared with each other."""
@@ -59,7 +54,7 @@ def symptoms(line: Line, earlier: Sequence[Line], config: PretrainConfig) -> dic
     relative = "; relative positions (neiss_small) learn sooner" if is_absolute else ""
     for name, frequent in _losses(earlier, "unigram").items():
         loss = line["loss"].get(name)
-        if name in _LOOKED_UP and loss is not None and loss > _UNIGRAM * frequent:
+        if OBJECTIVES[name].lookup and loss is not None and loss > _UNIGRAM * frequent:
             signs[f"unigram {name}"] = (
                 f"the loss of {name} ({loss:.3f}) is that of always predicting the most frequent "
                 f"({frequent:.3f}): nothing more is learned yet. {_MORE}{relative}."
@@ -83,8 +78,8 @@ def conclusions(lines: Sequence[Line], config: ConfigRecord) -> list[str]:
     return [
         *signs.values(),
         *(
-            f"{_LOOKED_UP[name]} gives the loss {loss:.3f}, the model {losses[name]:.3f}: of "
-            f"{name} it knows less than a table does. {_MORE}."
+            f"{OBJECTIVES[name].lookup} gives the loss {loss:.3f}, the model {losses[name]:.3f}: "
+            f"of {name} it knows less than a table does. {_MORE}."
             for name, loss in _losses(lines, "lookup").items()
             if (losses.get(name) or 0.0) > loss and f"unigram {name}" not in signs
         ),

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import torch
 
+from modeling.config import OBJECTIVES, OF_ENTITIES
 from modeling.data.batch import Batch, LayerRows
 from modeling.heads.cross_entropy import LabelRanks
 from modeling.training.loop import Conditions
@@ -87,24 +88,20 @@ def validate(
 
 def divided(sums: Mapping[str, Sequence[float]]) -> Validation:
     """Divide summed losses and hits by the number of targets, by objective."""
+    accuracy = {
+        name: {k: h / n for k, h in zip(TOP[: OBJECTIVES[name].n_accuracies], hits, strict=False)}
+        for name, (n, _, *hits) in sums.items()
+    }
     return Validation(
         loss={name: loss / n for name, (n, loss, *_) in sums.items()},
-        accuracy={
-            name: {k: h / n for k, h in zip(_tops(name), hits, strict=False)}
-            for name, (n, _, *hits) in sums.items()
-        },
+        accuracy=accuracy,
         n_targets={name: int(n) for name, (n, *_) in sums.items()},
     )
 
 
-def _tops(objective: str) -> Sequence[int]:
-    return TOP[:1] if objective == "pairs" else TOP  # pairs have two classes
-
-
 def without_mentions(batch: Batch) -> Batch:
     """Remove the entities of a batch, so that an encoder without entities reads it."""
-    of_entities = {"entities", "subword_entities"}
-    targets = {n: t for n, t in batch.targets.items() if n not in of_entities}
+    targets = {name: t for name, t in batch.targets.items() if name not in OF_ENTITIES}
     rows = LayerRows(
         subwords=batch.rows.subwords, together=batch.rows.subwords, words=batch.rows.words
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from modeling.config import ConfigError, PretrainConfig
+from modeling.config import OBJECTIVES, ConfigError, PretrainConfig
 from modeling.models.pretraining_model import PretrainingModel
 from modeling.recipes import change, tagging_recipes
 from modeling.recipes.pretraining_recipes import RECIPES, recipe
@@ -209,6 +209,13 @@ def test_an_unknown_recipe_lists_those_there_are():
 def test_a_recipe_for_encoders_is_answered_with_those_for_taggers():
     with pytest.raises(ConfigError, match=r"onoma finetune crf_small --model RUN; .*cse"):
         tagging_recipes.recipe("entity_bert_small")
+
+
+def test_the_page_of_pretraining_has_each_objective():
+    page = (Path(__file__).parents[2] / "docs" / "pretraining.md").read_text("utf-8")
+
+    rows = page.partition("| objective | predicts |\n| --- | --- |\n")[2].partition("\n\n")[0]
+    assert rows.splitlines() == [f"| `{n}` | {kind.predicts} |" for n, kind in OBJECTIVES.items()]
 
 
 def test_the_page_of_taggers_has_each_head_with_its_decoders():
