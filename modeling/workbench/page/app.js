@@ -487,6 +487,7 @@ class App {
       const one = this.document();
       const block = one.blocks.find((each) => each.start <= item.start && item.start < each.end);
       const moved = block && movedBoundary(one.text, block, item, { side, step, unit, lang: one.lang });
+      if (!moved) this.say(word("noFurther"));
       return moved ? { ...moved, status: "accepted" } : null;
     });
   }

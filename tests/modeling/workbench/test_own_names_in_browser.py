@@ -119,6 +119,17 @@ def test_enter_in_a_search_without_a_hit_keeps_the_link(sample, serve, browser):
     assert not editor.faults
 
 
+def test_a_boundary_that_cannot_move_is_said(sample, serve, browser):
+    editor = open_letter(sample, serve, browser)
+    go_to_own(editor)
+
+    editor.press("ArrowRight")
+
+    editor.page.wait_for_selector("#say:has-text('does not move further')")
+    assert not (sample / "letters.decisions.jsonl").exists()
+    assert not editor.faults
+
+
 def test_after_the_last_suggestion_nothing_is_marked_and_the_panel_says_so(sample, serve, browser):
     rows = (sample / "list.tsv").read_text("utf-8-sig").splitlines(keepends=True)
     (sample / "list.tsv").write_text("".join(rows[:2]))
