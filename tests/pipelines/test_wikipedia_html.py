@@ -15,6 +15,7 @@ from corpora.wikipedia.ledger import links_add_up
 from corpora.wikipedia.reuse import TAKEN
 from pipelines import wikipedia_to_documents
 from pipelines.wikipedia_to_documents import main
+from tests.pipelines.test_wikipedia_ids import page_props
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "wikipedia"
 SAMPLE = DATA / "kleinwiki-NS0-20261101-ENTERPRISE-HTML.ndjson"
@@ -72,6 +73,19 @@ def test_rendered_pages_become_documents(tmp_path):
     assert (windmill.text[int(start) : int(end)], lang) == ("dansk", "da")
     assert mill.metadata["disambiguation"] == "yes"
     assert (windmill.id, windmill.lang, windmill.license) == ("kleinwiki:1", "de", "CC-BY-SA-4.0")
+
+
+def test_records_without_an_item_get_that_of_the_table(tmp_path):
+    records = [json.loads(line) for line in SAMPLE.read_text("utf-8").splitlines()]
+    rest = [{k: v for k, v in each.items() if k != "main_entity"} for each in records]
+    file = tmp_path / "kleinwiki.ndjson"
+    file.write_text("".join(f"{json.dumps(each)}\n" for each in rest), "utf-8")
+    items = page_props(tmp_path / "kleinwiki-page_props.sql.gz", {1: "Q9"})
+
+    assert run(tmp_path / "out", "--page-props", items, input=file) == 0
+
+    found = [document.metadata.get("wikidata") for document in documents_of(tmp_path / "out")]
+    assert found == ["Q9", None, None]
 
 
 def test_every_record_and_link_is_accounted_for(tmp_path):
