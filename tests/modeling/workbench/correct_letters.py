@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from playwright.sync_api import sync_playwright
 
 from corpora.runs.plan import find_inputs
-from corpora.tei.schema import new_errors
+from corpora.tei.schema import expect, new_errors
 from corpora.tei.source import Source
 from corpora.tei.undo import take_out
 from modeling.workbench.facsimiles import images_in
@@ -187,6 +187,8 @@ def copied(given, folder):
 def check(folder, letters, schema):
     """Compare the saved files with the originals, after undo; return what was found."""
     result = Counter()
+    if schema:
+        expect(schema, letters)
     for path in letters:
         saved, original = (folder / "reviewed" / path.name).read_bytes(), path.read_bytes()
         restored = take_out(saved, name=path.name, reviewer="kb")
