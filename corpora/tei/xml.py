@@ -132,7 +132,7 @@ class TreeParser(Generic[E]):
         parser = self.expat = expat.ParserCreate(encoding, namespace_separator=" ")
         parser.buffer_text = True
         parser.buffer_size = 1 << 16
-        parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
+        parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_ALWAYS)
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._characters
@@ -204,8 +204,11 @@ class TreeParser(Generic[E]):
             what = f"the name of a namespace is longer than {MAX_NAMESPACE:,} characters"
             raise self._error("long_namespace", what, _REPAIR)
 
-    def _declaration(self, name: str, _: object, value: str | None, *__: object) -> None:
-        self.declared.add(name)
+    def _declaration(self, name: str, is_parameter: int, value: str | None, *_: object) -> None:
+        if is_parameter:  # it may hold declarations
+            self.has_outer_declarations = True
+        else:
+            self.declared.add(name)
         self.n_nested += bool(value and "&" in value)
         if self.n_nested > MAX_NESTED:
             what = f"more than {MAX_NESTED:,} of its entities are declared by other entities"
@@ -235,7 +238,13 @@ class TreeParser(Generic[E]):
             "Expand them in the file.",
         )
 
-    def _external(self, _: str | None, __: str | None, system: str | None, ___: str | None) -> int:
+    def _external(
+        self, context: str | None, _: str | None, system: str | None, __: str | None
+    ) -> int:
+        """Raise for an entity of a text; what holds declarations is read as if it were empty."""
+        if context is None:  # so that declarations behind it count
+            empty = self.expat.ExternalEntityParserCreate(context)
+            return empty.Parse(b"", True)  # noqa: FBT003 - expat knows no keywords
         raise self._error(
             "external_entity",
             f"refers to an entity in another file ({system})",

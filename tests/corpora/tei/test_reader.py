@@ -144,6 +144,19 @@ def test_external_entity_that_is_not_used_does_no_harm(tei):
     assert text.document.text == "Wien"
 
 
+@pytest.mark.parametrize("more", ['SYSTEM "x.ent"', "\"<!ENTITY b 'c'>\""])
+def test_an_entity_that_is_declared_after_a_parameter_entity_is_declared(more, tei):
+    head = f'<!DOCTYPE TEI [<!ENTITY % more {more}> %more; <!ENTITY who "Ida">]>'
+    body = "<TEI><text><p n='&who;'>&who; {}</p></text></TEI>"
+
+    [text] = read_tei((head + body.format("in Ulm")).encode(), tei, name="a.xml")
+
+    assert text.document.text == "Ida in Ulm"
+    for unknown in ("&auml;", "<hi n='&auml;'/>"):
+        with pytest.raises(XmlError, match=r"does not declare \(&auml;\)"):
+            read_tei((head + body.format(unknown)).encode(), tei, name="a.xml")
+
+
 def test_entity_of_an_external_dtd_is_refused(tei):
     data = b'<!DOCTYPE TEI SYSTEM "tei.dtd"><TEI><text><p>W&auml;hrung</p></text></TEI>'
 
