@@ -65,10 +65,7 @@ from pipelines import augment_mentions, documents_to_lexicon
 PRECISIONS = (0.95, 0.9, 0.85)
 HELD = 0.1
 KINDS = ("word or name", "term", "other words", "cut")
-WAYS_OF_LEXICON = {
-    "tagger": ("--words", "tagger"),
-    "all": (),
-}
+WAYS_OF_LEXICON = {"tagger": ("--words", "tagger"), "all": ()}
 _TERM = frozenset({"n", "vn", "nr", "ns", "nt", "nz", "an", "b", "j", "Ng", "k", "h", "l", "i"})
 _NO_LAST = frozenset({"b", "h"})
 

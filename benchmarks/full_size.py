@@ -171,10 +171,7 @@ def of_stubs(step: Step) -> Step:
     return replace(step, command=command, room=room, left=left)
 
 
-KINDS = {
-    "wikipedia": WIKIPEDIA,
-    "stubs": tuple(map(of_stubs, WIKIPEDIA)),
-}
+KINDS = {"wikipedia": WIKIPEDIA, "stubs": tuple(map(of_stubs, WIKIPEDIA))}
 """The steps of each kind of wiki."""
 LEAST = 300e6
 """Bytes on disk that are needed in addition to those of the steps."""

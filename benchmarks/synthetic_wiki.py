@@ -28,13 +28,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.synthetic_words import (
-    CAPITAL,
-    PERIOD,
-    Vocabulary,
-    transliterated,
-    vocabulary,
-)
+from benchmarks.synthetic_words import CAPITAL, PERIOD, Vocabulary, transliterated, vocabulary
 
 ARTICLES_IN_CHUNK = 400
 PAGES_IN_STREAM = 100

@@ -69,12 +69,7 @@ from benchmarks.result_cells import (
     read_sets,
     sets_in_order,
 )
-from benchmarks.result_tables import (
-    compare_heads,
-    differences,
-    render,
-    write_results,
-)
+from benchmarks.result_tables import compare_heads, differences, render, write_results
 from modeling.tagging_config import HEADS
 from modeling.training.world import best_device
 

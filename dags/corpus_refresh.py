@@ -221,8 +221,7 @@ def refresh(name: str) -> None:
     learned = tokenizer(planned, compared)
     packed = examples(planned, compared, learned, vocab)
     published = publish(
-        planned,
-        {"documents": made, "vocabulary": vocab, "tokenizer": learned, "examples": packed},
+        planned, {"documents": made, "vocabulary": vocab, "tokenizer": learned, "examples": packed}
     )
     published >> tidy(planned)
 
@@ -245,9 +244,7 @@ def refresh(name: str) -> None:
             default=False, type="boolean", description="publish however far it moved"
         ),
         "rebuild": Param(
-            default=False,
-            type="boolean",
-            description="continue though nothing has changed",
+            default=False, type="boolean", description="continue though nothing has changed"
         ),
     },
 )

@@ -8,15 +8,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from onoma_refresh.job import DagTask, given, step
 from onoma_refresh.results import rows_in
-from onoma_refresh.schedule import (
-    CRAWLS,
-    JOB,
-    NEWS,
-    check_version,
-    chosen,
-    names_of,
-    refresh_dag,
-)
+from onoma_refresh.schedule import CRAWLS, JOB, NEWS, check_version, chosen, names_of, refresh_dag
 from onoma_refresh.settings import News, RefreshSettings
 
 DOC = """\

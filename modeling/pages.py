@@ -97,10 +97,7 @@ def to_svg(figure: "Figure", name: str, *, dpi: float | None = None) -> str:
     import matplotlib as mpl  # noqa: PLC0415 - slow, and optional
 
     text = io.StringIO()
-    with (
-        mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}),
-        warnings.catch_warnings(),
-    ):
+    with mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the browser has other fonts
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None}, dpi=dpi)
     svg = _OF_ALL.sub("", _STYLED.sub(_with_attributes, text.getvalue()))

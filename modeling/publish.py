@@ -41,11 +41,7 @@ def publish(
     from corpora.runs.journal import sealed  # noqa: PLC0415
     from corpora.runs.plan import fingerprint_of  # noqa: PLC0415
     from corpora.store import on_bucket, versions  # noqa: PLC0415 - for --help
-    from corpora.system.files import (  # noqa: PLC0415
-        locked,
-        sha256_of,
-        take_away,
-    )
+    from corpora.system.files import locked, sha256_of, take_away  # noqa: PLC0415
     from corpora.system.writing import link_or_copy, write_json  # noqa: PLC0415
 
     files = _files(run, evaluation)
@@ -71,11 +67,7 @@ def publish(
 def _files(run: Path, evaluation: Path | None) -> Mapping[str, Path]:
     """Map the names of the files in the published version to their paths now."""
     from modeling.taggers.archive import files_in  # noqa: PLC0415 - for --help
-    from modeling.taggers.folders import (  # noqa: PLC0415
-        find_model,
-        find_tagger,
-        has_tagger,
-    )
+    from modeling.taggers.folders import find_model, find_tagger, has_tagger  # noqa: PLC0415
 
     model = find_tagger(run).path if has_tagger(run) else find_model(run)
     if evaluation is not None and not evaluation.is_dir():
@@ -92,9 +84,7 @@ class Options:
     """Options of the command."""
 
     run: Path = option(
-        positional=True,
-        metavar="RUN",
-        help="finished run of onoma pretrain or onoma finetune",
+        positional=True, metavar="RUN", help="finished run of onoma pretrain or onoma finetune"
     )
     shelf: str = option(
         positional=True,

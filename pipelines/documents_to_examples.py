@@ -66,8 +66,7 @@ class Options(CommonOptions):
         help="entity vocabulary with the ids of entities (default: examples without entities)",
     )
     max_length: int = option(
-        512,
-        help="longest example in subwords, including [CLS] and [SEP] (default: 512)",
+        512, help="longest example in subwords, including [CLS] and [SEP] (default: 512)"
     )
     max_entities: int = option(
         128,

@@ -86,8 +86,7 @@ class Options(FileOptions):
         "columns for the metadata",
     )
     extractor: Literal["trafilatura", "news-please"] = option(
-        "trafilatura",
-        help="library that finds the body of an article (default: trafilatura)",
+        "trafilatura", help="library that finds the body of an article (default: trafilatura)"
     )
     lang: tuple[str, ...] = option(
         (),

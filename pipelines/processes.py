@@ -26,14 +26,7 @@ from pipelines.graph import Graph, Run
 _NEXT, _DONE = "next", "done"
 
 
-def run_graph(
-    graph: Graph,
-    units: Sequence[Unit],
-    *,
-    run: Run,
-    n_workers: int,
-    log: Path,
-) -> None:
+def run_graph(graph: Graph, units: Sequence[Unit], *, run: Run, n_workers: int, log: Path) -> None:
     """Run a graph on units in worker processes; none is left when it returns or raises.
 
     Raises ``CorpusError``, ``RuntimeError`` or ``WorkerDiedError`` as soon as one worker failed.
@@ -78,9 +71,7 @@ def _died(process: ForkServerProcess) -> WorkerDiedError:
 
 
 def _work(
-    connection: Connection,
-    place: tuple[str, dict[str, str]],
-    task: tuple[Graph, Run],
+    connection: Connection, place: tuple[str, dict[str, str]], task: tuple[Graph, Run]
 ) -> None:
     """Do units until there are no more, or the launcher is gone.
 

@@ -202,10 +202,7 @@ def _learned(
 
 
 def _texts(
-    files: Sequence[InputFile],
-    edition: Edition,
-    *,
-    included: Mapping[str, InputFile],
+    files: Sequence[InputFile], edition: Edition, *, included: Mapping[str, InputFile]
 ) -> Iterator[tuple[str | None, str]]:
     """Yield the language and the text of each document."""
     read = partial(read_tei, edition=edition, included=included, max_bytes=MAX_BYTES)

@@ -408,11 +408,7 @@ def finish(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:
     return units | step | run.write_shards()
 
 
-PHASES = (
-    Phase(define, "define", merge_definitions),
-    Phase(parse, "extract", merge),
-    Phase(finish),
-)
+PHASES = (Phase(define, "define", merge_definitions), Phase(parse, "extract", merge), Phase(finish))
 
 
 def carry(settings: WikiSettings, bucket: "Bucket") -> WikiSettings:

@@ -257,7 +257,7 @@ def test_options_are_fields_of_dataclasses():
     there = {f.relative_to(ROOT).as_posix() for f in MODULES if "argparse" in imported(f)}
 
     assert there == {
-        *("corpora/system/arguments.py", "modeling/command.py", "pipelines/options.py"),
+        *("corpora/system/arguments.py", "modeling/command.py", "pipelines/options.py")
     }
 
 

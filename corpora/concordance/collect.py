@@ -206,9 +206,7 @@ def _name(subject: Subject, vocab: Mapping[str, tuple[str, Sequence[str]]]) -> N
         subject.is_in_vocab = True
 
 
-def _drop_labels_without_ids(
-    by_form: dict[str, dict[tuple[str, str], list[LetterRange]]],
-) -> None:
+def _drop_labels_without_ids(by_form: dict[str, dict[tuple[str, str], list[LetterRange]]]) -> None:
     """Remove mentions with labels that never have an id, such as dates."""
     with_id = {label for places in by_form.values() for id, label in places if id != NO_ID}
     for form, places in by_form.items():
@@ -226,9 +224,7 @@ def _known_forms(subjects: Mapping[str, Subject]) -> dict[str, list[str]]:
 
 
 def _untagged(
-    documents: Sequence[Document],
-    subjects: Mapping[str, Subject],
-    meant: Mapping[str, list[str]],
+    documents: Sequence[Document], subjects: Mapping[str, Subject], meant: Mapping[str, list[str]]
 ) -> list[Untagged]:
     """Find the occurrences of known forms that are in no mention."""
     tagged: Counter[str] = Counter()

@@ -17,12 +17,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Headers, HtmlResponse, Request, Response
 from scrapy.responsetypes import responsetypes
 
-from corpora.crawl.listings import (
-    PageLinks,
-    SiteListing,
-    read_links_bounded,
-    read_listing_bounded,
-)
+from corpora.crawl.listings import PageLinks, SiteListing, read_links_bounded, read_listing_bounded
 from corpora.crawl.tally import SiteTally
 from corpora.crawl.types import PAGES, Fetched, Kind, NoAnswer, SitePolicy
 from corpora.system.sandbox import TaskError

@@ -119,8 +119,7 @@ class DocumentColumns:
         columns["mentions"] = pa.ListArray.from_arrays(links.offsets, mentions)
         self._clear()
         return pa.RecordBatch.from_arrays(
-            [columns[name].cast(_SCHEMA.field(name).type) for name in _SCHEMA.names],
-            schema=_SCHEMA,
+            [columns[name].cast(_SCHEMA.field(name).type) for name in _SCHEMA.names], schema=_SCHEMA
         )
 
 

@@ -38,12 +38,7 @@ EXAMPLE_COUNTS = ("examples_links", "words_links", "examples_augmented", "words_
 _PAIRS = _list(key=_STRING, value=_STRING)
 _SPAN = {"start": _INT32, "end": _INT32}
 _MENTIONS = _list(
-    **_SPAN,
-    entity=_STRING,
-    label=_STRING,
-    origin=_STRING,
-    score=_FLOAT,
-    attributes=_PAIRS,
+    **_SPAN, entity=_STRING, label=_STRING, origin=_STRING, score=_FLOAT, attributes=_PAIRS
 )
 
 
@@ -115,13 +110,7 @@ _OF_BLOCK = _columns(
     parent_offset=_INT32,
     text=_STRING,
     cells=_list(
-        **_SPAN,
-        row=_INT32,
-        column=_INT32,
-        rows=_INT32,
-        columns=_INT32,
-        kind=_STRING,
-        name=_STRING,
+        **_SPAN, row=_INT32, column=_INT32, rows=_INT32, columns=_INT32, kind=_STRING, name=_STRING
     ),
     mentions=_MENTIONS,
 )

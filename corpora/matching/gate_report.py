@@ -18,11 +18,7 @@ _AROUND = 40  # characters on each side of an example
 _HELD_BACK = "mentions.held_back."
 
 
-def report(
-    evidence: Evidence | None,
-    counters: Mapping[str, int],
-    shards: Iterable[Path],
-) -> str:
+def report(evidence: Evidence | None, counters: Mapping[str, int], shards: Iterable[Path]) -> str:
     """Write the text of ``report.md``; ``shards`` are the finished documents."""
     n_added, n_removed = (
         counters.get(f"mentions.{name}", 0) for name in ("added", "title_matches_removed")
@@ -83,9 +79,7 @@ def _frequent(shards: Iterable[Path]) -> Iterator[str]:
     yield from markdown_table(("form", "entity", "added", "example"), rows, align="llrl")
 
 
-def _added(
-    shards: Iterable[Path],
-) -> Iterator[tuple[str, list[tuple[int, int, str]]]]:
+def _added(shards: Iterable[Path]) -> Iterator[tuple[str, list[tuple[int, int, str]]]]:
     for batch in read_shards(shards, SCHEMAS["documents"], columns=("text", "mentions")):
         mentions = MentionColumn.of(batch)
         origins = mentions.structs.field("origin")

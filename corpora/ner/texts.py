@@ -119,12 +119,7 @@ def _blank(n: int) -> pa.StringArray:
 
 
 def cut_text(
-    text: str,
-    mentions: Sequence[Mention],
-    *,
-    lang: str | None,
-    source: str,
-    counters: Counter[str],
+    text: str, mentions: Sequence[Mention], *, lang: str | None, source: str, counters: Counter[str]
 ) -> PartSentences:
     """Cut a text into sentences, and count the names that are left out in ``counters``.
 
@@ -134,12 +129,7 @@ def cut_text(
 
 
 def _cut(
-    text: str,
-    mentions: Sequence[Mention],
-    *,
-    lang: str | None,
-    source: str,
-    counters: Counter[str],
+    text: str, mentions: Sequence[Mention], *, lang: str | None, source: str, counters: Counter[str]
 ) -> list[Sentence]:
     if text.startswith("\ufeff"):  # a character of the text for brat, but of no word
         text = f" {text[1:]}"

@@ -485,10 +485,7 @@ class Build:
 
 @contextmanager
 def hold(
-    output: Path,
-    plan: Plan | Callable[[], Plan],
-    *,
-    remote: "BucketOutput | None" = None,
+    output: Path, plan: Plan | Callable[[], Plan], *, remote: "BucketOutput | None" = None
 ) -> Iterator[Build]:
     """Hold an output folder for a run; raises ``FolderInUseError`` where another run does.
 

@@ -15,10 +15,7 @@ from corpora.system.threads import map_in_order
 
 
 def find_shards(
-    patterns: Sequence[str],
-    schema: str,
-    *,
-    option: str = "--input",
+    patterns: Sequence[str], schema: str, *, option: str = "--input"
 ) -> list[InputFile]:
     """Find the shards of datasets, sorted by name.
 
@@ -49,10 +46,7 @@ def check_hashes(files: Iterable[InputFile]) -> list[InputFile]:
 
 
 def find_documents(
-    patterns: Sequence[str],
-    *,
-    limit: int | None = None,
-    option: str = "--input",
+    patterns: Sequence[str], *, limit: int | None = None, option: str = "--input"
 ) -> list[InputFile]:
     """Find the shards of datasets of documents, the first ``limit``, as ``find_shards`` does.
 

@@ -398,10 +398,7 @@ def segmenter_with(lang: str | None, table: Mapping[str, object]) -> Segmenter:
 
 
 def segmenter_plus(
-    lang: str | None,
-    *,
-    declared: Mapping[str, Sequence[str]],
-    learned: Mapping[str, Sequence[str]],
+    lang: str | None, *, declared: Mapping[str, Sequence[str]], learned: Mapping[str, Sequence[str]]
 ) -> Segmenter:
     """Make the segmenter for a language with more abbreviations than its table has.
 

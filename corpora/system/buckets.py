@@ -25,14 +25,7 @@ from corpora.system.writing import appearing
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta, PutMode
-    from obstore.store import (
-        AzureStore,
-        ClientConfig,
-        GCSStore,
-        RetryConfig,
-        S3Config,
-        S3Store,
-    )
+    from obstore.store import AzureStore, ClientConfig, GCSStore, RetryConfig, S3Config, S3Store
 
     Store = S3Store | GCSStore | AzureStore
 

@@ -136,10 +136,7 @@ def _no_file(path: object) -> CorpusError:
 
 @contextmanager
 def locked(
-    path: Path,
-    *,
-    busy: Callable[[str], str],
-    take: Callable[[int, int], object] = fcntl.flock,
+    path: Path, *, busy: Callable[[str], str], take: Callable[[int, int], object] = fcntl.flock
 ) -> Iterator[None]:
     """Hold a lock file, which is created with its folder; write the id of this process to it.
 

@@ -17,12 +17,7 @@ from corpora.segmentation.sentences import Segmenter, segmenter_plus
 from corpora.system.parsing import JsonObject, parse_toml
 from corpora.system.typed_tables import TableError, Text, check_table
 from corpora.tei.header import Rule, parse_rule
-from corpora.tei.languages import (
-    Abbreviations,
-    Language,
-    code_of,
-    keeps_hyphens,
-)
+from corpora.tei.languages import Abbreviations, Language, code_of, keeps_hyphens
 from corpora.tei.patterns import Pattern, parse_pattern, template_of
 from corpora.tei.prefixes import Prefixes, declared, union
 from corpora.tei.xml import Element

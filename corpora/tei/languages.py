@@ -9,12 +9,7 @@ from itertools import pairwise
 
 from corpora.document import Span
 from corpora.segmentation.language_tags import primary_language
-from corpora.segmentation.sentences import (
-    Segmenter,
-    may_be_final,
-    segmenter,
-    table_name,
-)
+from corpora.segmentation.sentences import Segmenter, may_be_final, segmenter, table_name
 from corpora.segmentation.starts import CLOSING
 from corpora.segmentation.tables import LanguageRules
 from corpora.tei.xml import Element

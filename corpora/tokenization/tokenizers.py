@@ -293,10 +293,7 @@ def wordpiece(
         )
     )
     backend.normalizer = normalizers.BertNormalizer(
-        clean_text=True,
-        handle_chinese_chars=True,
-        strip_accents=strip_accents,
-        lowercase=not cased,
+        clean_text=True, handle_chinese_chars=True, strip_accents=strip_accents, lowercase=not cased
     )
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     backend.decoder = decoders.WordPiece(prefix=PREFIX)

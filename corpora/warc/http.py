@@ -181,8 +181,7 @@ def _too_short() -> BodyError:
 
 def _too_large(max_bytes: int) -> BodyError:
     return BodyError(
-        "too_large",
-        f"more than {max_bytes / 1e6:g} MB unpacked, or {MAX_RATIO} times its size.",
+        "too_large", f"more than {max_bytes / 1e6:g} MB unpacked, or {MAX_RATIO} times its size."
     )
 
 

@@ -256,11 +256,7 @@ def find_redirect(page: WikiPage, wiki: Wiki) -> Redirect | None:
     if not title:
         return None
     return Redirect(
-        id_of(page, wiki),
-        page.title,
-        title,
-        target.section,
-        "" if is_elsewhere else None,
+        id_of(page, wiki), page.title, title, target.section, "" if is_elsewhere else None
     )
 
 

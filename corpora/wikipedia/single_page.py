@@ -24,10 +24,7 @@ def read_page(source: str, *, wiki: str, title: str = "") -> Document:
         )
     known = wiki_of(name=wiki, lang=language_of(wiki))
     reader = ArticleReader(
-        known,
-        load_templates(known.codes),
-        license=None,
-        segmenter=segmenter(known.lang),
+        known, load_templates(known.codes), license=None, segmenter=segmenter(known.lang)
     )
     found = reader.read(WikiPage(title, text=source))
     text = found.text if isinstance(found, WikiArticle) else PageText()

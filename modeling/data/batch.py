@@ -93,12 +93,7 @@ class Layout(Movable):
 
     @classmethod
     def placed(
-        cls,
-        sequences: NDArray[np.integer],
-        positions: NDArray[np.integer],
-        *,
-        longest: int,
-        n: int,
+        cls, sequences: NDArray[np.integer], positions: NDArray[np.integer], *, longest: int, n: int
     ) -> "Layout":
         """Lay out rows that are in any order; no two may have the same sequence and position."""
         index = sequences * longest + positions

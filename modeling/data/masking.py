@@ -22,12 +22,7 @@ from modeling.data.rng import Integers, RandomUse, Rng, as_below, as_uniform
 from modeling.data.texts import FlatViews, SubwordIds
 
 EVALUATION: Final = MaskingConfig(
-    unit="word",
-    budget="subwords",
-    ratio=0.15,
-    mask=1.0,
-    random=0.0,
-    hide_entity_when_masked=True,
+    unit="word", budget="subwords", ratio=0.15, mask=1.0, random=0.0, hide_entity_when_masked=True
 )
 """The masking of validation examples, whatever the masking in training: 15 % of the subwords, as
 whole words, all replaced by [MASK]; the entities of their mentions are hidden, so that no model can

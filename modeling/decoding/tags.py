@@ -19,12 +19,7 @@ from modeling.data.batch import Layout
 from modeling.data.predictions import SentencePredictions, by_sentence
 from modeling.data.tagset import OUTSIDE, Codes
 from modeling.heads.tagging_heads import CseHead, TokenHead
-from modeling.layers.crf import (
-    Crf,
-    span_log_probabilities,
-    viterbi,
-    word_log_marginals,
-)
+from modeling.layers.crf import Crf, span_log_probabilities, viterbi, word_log_marginals
 
 
 def entity_fix(tags: Codes) -> Codes:
@@ -115,12 +110,7 @@ class _Spans(NamedTuple):
 
 @torch.no_grad()
 def decode(
-    head: TokenHead,
-    scores: Tensor,
-    words: Layout,
-    *,
-    decoder: str,
-    temperature: float = 1.0,
+    head: TokenHead, scores: Tensor, words: Layout, *, decoder: str, temperature: float = 1.0
 ) -> list[SentencePredictions]:
     """Decode scores, (W, K) -> the names, words and tags of each sentence.
 

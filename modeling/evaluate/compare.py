@@ -119,11 +119,7 @@ class RunComparison:
 
 
 def compare(
-    first: Sequence[Tagged],
-    second: Sequence[Tagged],
-    *,
-    seed: int = 1,
-    replicates: int = 1000,
+    first: Sequence[Tagged], second: Sequence[Tagged], *, seed: int = 1, replicates: int = 1000
 ) -> RunComparison:
     """Compare two runs; raises ``CorpusError`` unless they have the same sentences in one order.
 

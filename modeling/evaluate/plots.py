@@ -64,12 +64,7 @@ def _y(ratio: float) -> float:
 
 
 def _frame(
-    parts: Sequence[str],
-    ticks: Sequence[tuple[float, str]],
-    *,
-    title: str,
-    below: str,
-    beside: str,
+    parts: Sequence[str], ticks: Sequence[tuple[float, str]], *, title: str, below: str, beside: str
 ) -> str:
     """Draw the title and the labelled axes around ``parts``, and return the SVG."""
     grid = [_line(_x(0), _y(n / 5), _x(1), _y(n / 5), colour="#ddd") for n in range(6)]

@@ -34,12 +34,7 @@ from modeling.export.onnx_model import (
 from modeling.export.trimming import with_layers, with_subwords_of
 from modeling.heads.tagging_heads import TokenHead
 from modeling.huggingface.classifiers import read_classifier
-from modeling.huggingface.exporting import (
-    depends_on_spaces,
-    export,
-    export_tagger,
-    save_tokenizer,
-)
+from modeling.huggingface.exporting import depends_on_spaces, export, export_tagger, save_tokenizer
 from modeling.huggingface.importing import read_pretrained
 from modeling.models.onnx_tagging import save_beside
 from modeling.models.tagging_model import TaggingModel

@@ -18,14 +18,7 @@ from corpora.reports import counted
 from corpora.system.writing import appearing, write_json
 from modeling.data.predictions import Tagged
 from modeling.finetune.continuing import Begun
-from modeling.finetune.data import (
-    BOTH,
-    NerData,
-    TrialData,
-    check_sentences,
-    looked_up,
-    nesting,
-)
+from modeling.finetune.data import BOTH, NerData, TrialData, check_sentences, looked_up, nesting
 from modeling.finetune.learning import add_lora, frozen, lr_ratios, merge_lora
 from modeling.finetune.teaching import FILE as TEACHER
 from modeling.finetune.teaching import Lessons, Teacher

@@ -175,12 +175,7 @@ class Guard:
         await self._unless_gone(scope, body, receive=receive, answer=answer)
 
     async def _unless_gone(
-        self,
-        scope: "Scope",
-        body: bytes,
-        *,
-        receive: "Receive",
-        answer: "_Answer",
+        self, scope: "Scope", body: bytes, *, receive: "Receive", answer: "_Answer"
     ) -> None:
         """Let the application answer; cancel it if the client disconnects."""
         gone = asyncio.Event()

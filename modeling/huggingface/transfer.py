@@ -13,19 +13,10 @@ from corpora.entities.vocabulary import MASK
 from modeling.config import ConfigError, EncoderConfig
 from modeling.data.sentences import UsedSubwords
 from modeling.huggingface import names
-from modeling.huggingface.importing import (
-    Pretrained,
-    read_encoder_config,
-    read_pretrained,
-)
+from modeling.huggingface.importing import Pretrained, read_encoder_config, read_pretrained
 from modeling.models.pretraining_model import PretrainingModel
 from modeling.models.tagging_model import TaggingModel, save_tagger
-from modeling.models.weights import (
-    WeightsError,
-    check_weights,
-    load_strictly,
-    load_weights,
-)
+from modeling.models.weights import WeightsError, check_weights, load_strictly, load_weights
 from modeling.tagging_config import TAGGER_FILE, WEIGHTS_FILE
 
 log = logging.getLogger(__name__)

@@ -50,11 +50,7 @@ def run(options: "Options") -> Iterator[str | Summary]:
 def _show_spans(options: "Options", encoder: Encoder) -> Iterator[Block]:
     assert options.ner is not None  # noqa: S101 - checked with the command
     sentences = NerData.open(options.ner, options.split).sentences
-    sample = draw_spans(
-        sentences,
-        which=options.spans,
-        size=options.sample,
-    )
+    sample = draw_spans(sentences, which=options.spans, size=options.sample)
     vectors = read_vectors(encoder, sample.spans, parts=options.parts)
     components = find_components(vectors)
     labels = [span.span.label for span in sample.spans]
@@ -84,11 +80,7 @@ def _show_spans(options: "Options", encoder: Encoder) -> Iterator[Block]:
             figure = pictures.draw_plane(plane, labels, n_words, title=_TITLES[method])
             yield _picture(figure, method, options.output)
     write_text(options.output / "points.tsv", _points(sample.spans, planes))
-    facts: dict[str, object] = {
-        "spans": len(labels),
-        "of": sample.n,
-        "which": options.spans,
-    }
+    facts: dict[str, object] = {"spans": len(labels), "of": sample.n, "which": options.spans}
     facts |= {"width": vectors.shape[1], "variance": components.total}
     write_json(options.output / "spans.json", facts | {"ratios": ratios.tolist()})
 

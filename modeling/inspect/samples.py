@@ -45,11 +45,7 @@ class SpanSample:
 
 
 def draw_spans(
-    sentences: Sequence[Sentence],
-    *,
-    which: Which = "names",
-    size: int,
-    seed: int = 1,
+    sentences: Sequence[Sentence], *, which: Which = "names", size: int, seed: int = 1
 ) -> SpanSample:
     """Draw ``size`` spans (0: all) without replacement, each with the same probability.
 

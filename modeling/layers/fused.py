@@ -61,7 +61,7 @@ class Tiling:
 TILINGS = {
     torch.bfloat16: Tiling(
         KernelBlocks(64, 64, 4, 2), KernelBlocks(64, 64, 4, 2), KernelBlocks(32, 64, 4, 2)
-    ),
+    )
 }
 """The types of rows that layers leave to the kernels."""
 _HOPPER, _AMPERE = 9, 8

@@ -22,14 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from corpora.system.arguments import (
-    Subcommand,
-    Summary,
-    execute,
-    option,
-    parse_subcommand,
-    refuse,
-)
+from corpora.system.arguments import Subcommand, Summary, execute, option, parse_subcommand, refuse
 from modeling.command import as_json
 
 
@@ -149,9 +142,7 @@ class IndexOptions:
     """Options of ``index``."""
 
     vocabulary: Path = option(
-        positional=True,
-        metavar="VOCABULARY",
-        help="entity vocabulary, made by onoma vocab",
+        positional=True, metavar="VOCABULARY", help="entity vocabulary, made by onoma vocab"
     )
     output: Path = option(metavar="DIR", help="folder of the index")
     wiki: str = option(

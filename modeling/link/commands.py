@@ -119,12 +119,7 @@ def _evaluate(options: "EvaluateOptions") -> Iterator[str | Summary]:
         )
     yield from _left_out(records)
     names = ", ".join(_name_of(path) for path in options.test or options.documents)
-    yield write_report(
-        outcomes,
-        options.output,
-        title=f"Links: {names}",
-        nil=options.nil,
-    ).rstrip()
+    yield write_report(outcomes, options.output, title=f"Links: {names}", nil=options.nil).rstrip()
     yield f"made  {options.output}: report.md, report.json, names.tsv (each name)"
     scores = read_json(options.output / "report.json")
     yield from _shortfalls(scores)

@@ -92,10 +92,7 @@ class OnnxTaggingModel(TaggingModel):
     def _run(self, batch: SentenceBatch) -> Tensor:
         layout, words = batch.inputs.rows.subwords, batch.inputs.rows.words
         firsts = batch.word_subwords[batch.word_offsets]
-        given = {
-            "input_ids": batch.subwords,
-            "attention_mask": torch.ones_like(batch.subwords),
-        }
+        given = {"input_ids": batch.subwords, "attention_mask": torch.ones_like(batch.subwords)}
         if words is not None:
             given["words"] = words.layout.positions[words.of_subword]
         if batch.features is not None:

@@ -21,13 +21,7 @@ from modeling.heads.pretraining_heads import (
     VocabularyHead,
 )
 from modeling.layers.compilation import leave_out_uncompiled
-from modeling.models.text_encoder import (
-    Encoded,
-    TextEncoder,
-    build_encoder,
-    evaluating,
-    initialize,
-)
+from modeling.models.text_encoder import Encoded, TextEncoder, build_encoder, evaluating, initialize
 from modeling.models.weights import load_model, save_weights
 
 CONFIG_FILE: Final = "config.json"

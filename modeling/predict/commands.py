@@ -132,10 +132,7 @@ def predict_documents(options: "Options") -> Summary:
     from modeling.predict.documents import annotate_dataset  # noqa: PLC0415
 
     n, counters = annotate_dataset(
-        options.documents,
-        options.output,
-        tagger=_load(options),
-        threshold=options.threshold or 0.0,
+        options.documents, options.output, tagger=_load(options), threshold=options.threshold or 0.0
     )
     sys.stderr.writelines(f"  {name}: {count:,}\n" for name, count in counters.items())
     sys.stderr.write(f"made  {options.output} ({counted(n, 'document')})\n")

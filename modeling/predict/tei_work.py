@@ -38,12 +38,7 @@ from corpora.tei.reader import TeiText
 from corpora.tei.schema import expect, fetched_schema, new_errors_together
 from corpora.tei.undo import CHANGED, Kept
 from corpora.tei.writer import Skipped, Standing, TeiFile, WriteOptions, WrittenFile
-from modeling.predict.dictionary import (
-    OpenDictionary,
-    names_in_headers,
-    open_dictionary,
-    texts_of,
-)
+from modeling.predict.dictionary import OpenDictionary, names_in_headers, open_dictionary, texts_of
 from modeling.predict.linking import OpenLinker, open_linker
 from modeling.taggers.counts import PRECISION
 

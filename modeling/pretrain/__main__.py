@@ -73,14 +73,7 @@ class Options:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Read the command line and train; exit status 0, 1 for an error, 2 for a wrong command."""
-    return start(
-        Options,
-        argv,
-        _pretrain,
-        name="pretrain",
-        about=__doc__,
-        resumes=_RESUMES,
-    )
+    return start(Options, argv, _pretrain, name="pretrain", about=__doc__, resumes=_RESUMES)
 
 
 def _pretrain(options: Options) -> Summary | None:

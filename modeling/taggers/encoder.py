@@ -258,11 +258,7 @@ class Encoder:
         return self._read_spans(texts, spans, read, lang=lang, width=width)
 
     def entities(
-        self,
-        texts: Sequence[Text],
-        mentions: Sequence[Sequence[Place]],
-        *,
-        lang: str | None = None,
+        self, texts: Sequence[Text], mentions: Sequence[Sequence[Place]], *, lang: str | None = None
     ) -> list[Vectors]:
         """Compute vectors of the mentions of each text, (P, D).
 

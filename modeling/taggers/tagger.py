@@ -23,13 +23,7 @@ from modeling.data.predictions import Tagged
 from modeling.data.rng import Integers
 from modeling.data.sentence_batches import NumberedBatch, SentenceCollator, batches_by_length
 from modeling.data.sentences import SentenceEncoder
-from modeling.data.tagger_inputs import (
-    ENTITIES,
-    GAZETTEER,
-    TooLong,
-    features_of,
-    name_too_long,
-)
+from modeling.data.tagger_inputs import ENTITIES, GAZETTEER, TooLong, features_of, name_too_long
 from modeling.models.onnx_tagging import OnnxTaggingModel
 from modeling.models.tagging_model import TaggingModel
 from modeling.taggers.archive import opened

@@ -14,12 +14,7 @@ from torch import Tensor
 from corpora.errors import CorpusError
 from corpora.reports import counted
 from corpora.tokenization.tokenizers import Tokenizer
-from modeling.config import (
-    OBJECTIVES,
-    ConfigError,
-    EncoderConfig,
-    PretrainConfig,
-)
+from modeling.config import OBJECTIVES, ConfigError, EncoderConfig, PretrainConfig
 from modeling.data.batches import Batches
 from modeling.data.masking import check_masking
 from modeling.huggingface.hub import origin

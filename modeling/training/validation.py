@@ -62,11 +62,7 @@ class Validation:
 
 
 def validate(
-    model: Scored,
-    batches: Iterable[Batch],
-    *,
-    objectives: Sequence[str],
-    conditions: Conditions,
+    model: Scored, batches: Iterable[Batch], *, objectives: Sequence[str], conditions: Conditions
 ) -> Validation:
     """Score the batches of each process, and combine the scores of all processes."""
     world = conditions.world

@@ -14,8 +14,7 @@ from torch import Tensor
 from corpora.errors import CorpusError
 
 _LOST: Final = re.compile(
-    r"connection (closed|reset|refused)|broken pipe|timed? ?out|nccl|peer|gloo",
-    re.IGNORECASE,
+    r"connection (closed|reset|refused)|broken pipe|timed? ?out|nccl|peer|gloo", re.IGNORECASE
 )
 """What the messages of gloo and NCCL have in them if another process is gone."""
 

@@ -99,9 +99,7 @@ class Options:
         "names of the letters do)",
     )
     entities: tuple[Path, ...] = option(
-        (),
-        metavar="DIR",
-        help="entity vocabularies, whose entities names can be linked to",
+        (), metavar="DIR", help="entity vocabularies, whose entities names can be linked to"
     )
     reconcile: tuple[str, ...] = option(
         (),

@@ -109,9 +109,7 @@ class Letters:
 
     @staticmethod
     def suggest(
-        letter: Letter,
-        documents: Sequence[Document],
-        found: Sequence[Sequence[Mention]] | None,
+        letter: Letter, documents: Sequence[Document], found: Sequence[Sequence[Mention]] | None
     ) -> None:
         """Make the items of a letter from suggestions; the caller must then replay the journal.
 

@@ -101,10 +101,7 @@ def _writing(desk: Desk) -> Mapping[str, object]:
         "references": {entity: found for entity, found in references.items() if found},
         "model": desk.letters.suggester.model.id,
         "review": REVIEW.id,
-        "content": {
-            "blocks": sorted(content.blocks),
-            "noNameIn": sorted(content.no_name_in),
-        },
+        "content": {"blocks": sorted(content.blocks), "noNameIn": sorted(content.no_name_in)},
     }
 
 

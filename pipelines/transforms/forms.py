@@ -84,11 +84,7 @@ def index_chosen(work: WorkDirectory, *, matching: Matching) -> None:
 
 
 def add_mentions(
-    unit: Unit,
-    *,
-    work: WorkDirectory,
-    matching: Matching,
-    group_column: str | None = None,
+    unit: Unit, *, work: WorkDirectory, matching: Matching, group_column: str | None = None
 ) -> Iterator[Yield]:
     """Match chosen forms, in the table of ``index_chosen``; add a mention where there is none yet.
 

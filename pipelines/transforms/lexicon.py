@@ -13,13 +13,7 @@ from corpora.document import Rejected
 from corpora.lexicon.known import KNOWN, in_both_scripts, read_known
 from corpora.lexicon.ranking import Spelling, lexicon_rows, mark, rank, read_ranks
 from corpora.lexicon.scores import fill_scores
-from corpora.lexicon.stages import (
-    COLUMNS,
-    SliceCounter,
-    StringCounter,
-    WindowDealer,
-    read_windows,
-)
+from corpora.lexicon.stages import COLUMNS, SliceCounter, StringCounter, WindowDealer, read_windows
 from corpora.lexicon.streams import Kind
 from corpora.lexicon.tables import (
     Mode,

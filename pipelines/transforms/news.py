@@ -16,13 +16,7 @@ from corpora.datasets.shards import CHARACTERS_PER_BATCH, read_batches
 from corpora.document import Rejected
 from corpora.news.boilerplate import read_boilerplate
 from corpora.news.filters import Thresholds
-from corpora.news.near_duplicates import (
-    SIGNED,
-    duplicates_of,
-    note_of,
-    signatures_of,
-    unsigned,
-)
+from corpora.news.near_duplicates import SIGNED, duplicates_of, note_of, signatures_of, unsigned
 from corpora.news.pages import FetchedPage, NoPage, Revisit, read_pages, read_saved
 from corpora.news.reading import PageReader, revisit_batch
 from corpora.news.rows import ArticleCollector, PageArticle, RowCleaner, with_sentences

@@ -16,12 +16,7 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import Shard, ShardWriter, open_dataset
 from corpora.document import Document
 from corpora.errors import CorpusError
-from corpora.matching.form_dictionary import (
-    FormDictionary,
-    Matching,
-    choose_forms,
-    read_meanings,
-)
+from corpora.matching.form_dictionary import FormDictionary, Matching, choose_forms, read_meanings
 from corpora.runs.plain import describe, place, publish
 from pipelines.outcomes import Rows, Written
 from pipelines.transforms.elements import InUnit

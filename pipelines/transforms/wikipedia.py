@@ -89,11 +89,7 @@ def index_definitions(work: WorkDirectory) -> Iterator[Counts]:
 
 
 def parse_pages(
-    unit: Unit,
-    *,
-    work: WorkDirectory,
-    settings: WikiSettings,
-    templates: Sequence[InputFile] = (),
+    unit: Unit, *, work: WorkDirectory, settings: WikiSettings, templates: Sequence[InputFile] = ()
 ) -> Iterator[Yield]:
     """Parse wikitext to redirects, and to documents whose links are not resolved yet.
 

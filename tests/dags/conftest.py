@@ -110,11 +110,7 @@ def warm_python(tmp_path_factory):
     command = [sys.executable, "-m", "tests.dags.warm", str(folder / "socket")]
     with (folder / "log").open("wb") as log:
         server = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env=os.environ | {"PYTHONPATH": PYTHONPATH},
-            stdout=log,
-            stderr=log,
+            command, cwd=ROOT, env=os.environ | {"PYTHONPATH": PYTHONPATH}, stdout=log, stderr=log
         )
     try:
         wait_for(lambda: server.poll() is not None or os.access(program, os.X_OK), seconds=300)

@@ -105,14 +105,7 @@ def run_of_events(dag):
 def bring(folder, pattern, shelf):
     """Publish a version of another store under its name."""
     [version] = Path(folder).glob(pattern)
-    command = [
-        os.environ["ONOMA_PYTHON"],
-        "-m",
-        "corpora.store",
-        "publish",
-        version,
-        shelf,
-    ]
+    command = [os.environ["ONOMA_PYTHON"], "-m", "corpora.store", "publish", version, shelf]
     subprocess.run([*command, "--version", version.name], check=True)
 
 

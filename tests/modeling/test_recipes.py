@@ -144,10 +144,7 @@ TASKS = ("", "_nsp", "_sop")
 
 
 def test_whole_word_attention_is_that_of_the_paper():
-    for name, attention in (
-        ("neiss_wwa", "whole_word_relative"),
-        ("neiss_wwa_abs", "whole_word"),
-    ):
+    for name, attention in (("neiss_wwa", "whole_word_relative"), ("neiss_wwa_abs", "whole_word")):
         encoder = recipe(name).encoder
         assert (encoder.attention, encoder.window) == (attention, 5)
 

@@ -343,10 +343,7 @@ def test_the_command_makes_a_dataset_that_verifies_and_is_made_once(tmp_path, ca
 
 @pytest.mark.parametrize(
     ("option", "message"),
-    [
-        (["--size", "255"], "must be at least 256"),
-        (["--min-count", "0"], "must be at least 1"),
-    ],
+    [(["--size", "255"], "must be at least 256"), (["--min-count", "0"], "must be at least 1")],
 )
 def test_options_that_make_no_sense_are_refused(tmp_path, capsys, option, message):
     dataset = write_dataset(tmp_path / "documents", documents(TEXTS))

@@ -90,7 +90,7 @@ def test_a_run_gives_the_bytes_of_a_local_run_and_is_published_and_removed(place
         on_bucket.publish(stage(output), shelf, version=version)
     assert [fate.version for fate in prune(shelf, keep=1) if not fate.reason] == ["1"]
     assert {found.name.split("/")[0] for found in Bucket(shelf).list()} == {
-        *(".begun-2", "2", "current", "history.json"),
+        *(".begun-2", "2", "current", "history.json")
     }
 
 

@@ -19,9 +19,7 @@ FILM = (
 @pytest.fixture
 def folder(tmp_path):
     [program] = re.findall(
-        r'^```py\n("""Convert subtitles.*?)^```',
-        PAGE.read_text("utf-8"),
-        re.MULTILINE | re.DOTALL,
+        r'^```py\n("""Convert subtitles.*?)^```', PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL
     )
     assert len([line for line in program.splitlines() if line]) <= 60
     (tmp_path / "subtitles.py").write_text(program, "utf-8")

@@ -32,10 +32,7 @@ PIPELINES = {
         {"input": DATA / "text", "group": " a  b", "metadata": ("b", "a"), "exclude": ("*.md",)},
     ),
     "tei": ("tei_to_ner", {**LETTERS, "abbreviations": "learned", "limit": 7}),
-    "benchmark": (
-        "benchmark_to_ner",
-        {"input": DATA / "ner" / "eng.testa", "split": "document"},
-    ),
+    "benchmark": ("benchmark_to_ner", {"input": DATA / "ner" / "eng.testa", "split": "document"}),
     "lexicon": ("documents_to_lexicon", {"known": "none", "drop": ("inner", "known")}),
     "augment": ("augment_mentions", {"policy": "gated", "min_precision": 0.9}),
 }

@@ -150,9 +150,7 @@ def install(folder):
     """Put a copy of the code into the folder of a machine."""
     for package in ("corpora", "pipelines"):
         shutil.copytree(
-            ROOT / package,
-            folder / "code" / package,
-            ignore=shutil.ignore_patterns("__pycache__"),
+            ROOT / package, folder / "code" / package, ignore=shutil.ignore_patterns("__pycache__")
         )
 
 

@@ -241,12 +241,7 @@ CASES = {
     "text": (run_text, text_documents, "find_sentences", repr),
     "JSON Lines": (run_json, json_lines, "_parse", repr),
     "WikiExtractor's output": (run_docs, wikiextractor_output, "unescape", repr),
-    "ner, the file": (
-        run_ner,
-        readers,
-        "read_columns",
-        beyond_head,
-    ),
+    "ner, the file": (run_ner, readers, "read_columns", beyond_head),
     "ner, the rows": (run_ner, sentence_rows, "cut_long", lambda a: repr(a[0].tokens)),
     "augmented": (run_augment, FormTable, "find", repr),
     "augmented, forms that begin words": (

@@ -23,11 +23,7 @@ from corpora.errors import CorpusError, UsageError
 from corpora.runs.build import hold
 from corpora.runs.plan import Unit, describe_file
 from corpora.store.inspection import main as store
-from pipelines import (
-    documents_to_entity_vocab,
-    tei_to_ner,
-    wikipedia_to_documents,
-)
+from pipelines import documents_to_entity_vocab, tei_to_ner, wikipedia_to_documents
 from pipelines.engine import describe
 from pipelines.failures import UnitFailedError
 from pipelines.in_memory import InMemoryOptions, run_graph
@@ -39,11 +35,7 @@ from pipelines.transforms.plain import WriteDocuments
 from tests.killing import files_of
 from tests.pipelines.test_news_to_documents import SAMPLES
 from tests.pipelines.test_news_to_documents import run as run_pages
-from tests.pipelines.test_record_errors import (
-    WORDS,
-    run_ner,
-    run_vocabulary,
-)
+from tests.pipelines.test_record_errors import WORDS, run_ner, run_vocabulary
 from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -219,10 +219,7 @@ class Case:
 
 CASES = {
     "ltgwiki": Case(
-        "ltgwiki-latest-pages-articles.xml.bz2",
-        namespaces=(0,),
-        n_left_out=0,
-        n_links=5748,
+        "ltgwiki-latest-pages-articles.xml.bz2", namespaces=(0,), n_left_out=0, n_links=5748
     ),
     "aawiki": Case(
         "aawiki-20260101-pages-meta-current.xml.bz2",

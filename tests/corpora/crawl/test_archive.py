@@ -130,11 +130,7 @@ def test_the_news_reader_finds_the_page_and_nothing_that_only_looks_like_one(fol
 
     info, first, failed, status, revisit = found
     assert isinstance(first, FetchedPage)
-    assert (first.url, first.body, first.digest) == (
-        "https://a.example/a",
-        HTML,
-        digest_of(PACKED),
-    )
+    assert (first.url, first.body, first.digest) == ("https://a.example/a", HTML, digest_of(PACKED))
     assert first.fetched == "2026-11-18T11:06:40.250Z"
     assert isinstance(revisit, Revisit)
     assert revisit.digest == first.digest

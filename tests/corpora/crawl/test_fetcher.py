@@ -49,10 +49,7 @@ def test_a_page_is_fetched_once_however_its_address_is_percent_encoded(tmp_path)
 def test_a_cookie_that_a_page_needs_is_sent_back_if_the_site_says_so(tmp_path, cookies):
     wall = (302, {"Location": "/a", "Set-Cookie": "seen=1; Path=/"}, b"")
     answers = {"/a": lambda on: PAGE if on.headers["Cookie"] else wall, "/b": PAGE}
-    with (
-        serving(answers) as server,
-        crawling(tmp_path, server, cookies=cookies) as crawl,
-    ):
+    with serving(answers) as server, crawling(tmp_path, server, cookies=cookies) as crawl:
         assert crawl.get("/a").status == (200 if cookies else 302)
         crawl.get("/b")
 

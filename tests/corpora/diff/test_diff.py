@@ -54,10 +54,7 @@ def test_documents_are_added_removed_renamed_and_changed(tmp_path):
     assert of.examples == {
         "added": ["Titel 9 (klwiki:9)"],
         "removed": ["Titel 0 (klwiki:0)"],
-        "renamed": [
-            "Titel 2 → Neuer Titel (klwiki:2)",
-            "Titel 4 → Anders (klwiki:4)",
-        ],
+        "renamed": ["Titel 2 → Neuer Titel (klwiki:2)", "Titel 4 → Anders (klwiki:4)"],
         "changed": ["Titel 3 (klwiki:3): text", "Anders (klwiki:4): mentions"],
     }
 

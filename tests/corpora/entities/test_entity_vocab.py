@@ -73,11 +73,7 @@ def after(*entities, previous=BEFORE):
 def test_special_rows_come_first(publish):
     vocab = publish(BEFORE)
 
-    assert [vocab.entity_of(id) for id in range(len(vocab))] == [
-        *SPECIAL,
-        "dawiki:A",
-        "dawiki:B",
-    ]
+    assert [vocab.entity_of(id) for id in range(len(vocab))] == [*SPECIAL, "dawiki:A", "dawiki:B"]
 
 
 def test_many_entities_are_looked_up_at_once(publish):

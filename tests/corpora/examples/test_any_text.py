@@ -69,10 +69,7 @@ def trained(kind):
         backend.pre_tokenizer = pre_tokenizers.Metaspace()
         backend.decoder = decoders.Metaspace()
         trainer = trainers.UnigramTrainer(
-            vocab_size=60,
-            special_tokens=specials,
-            unk_token=specials[1],
-            show_progress=False,
+            vocab_size=60, special_tokens=specials, unk_token=specials[1], show_progress=False
         )
     backend.train_from_iterator(text, trainer)
     return Tokenizer(backend, name=kind)

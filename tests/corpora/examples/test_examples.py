@@ -91,7 +91,7 @@ def test_too_many_mentions_in_a_sentence_are_counted(vocab):
     made = make(text, vocab, max_entities=2)
 
     assert [[surface for surface, _ in entities] for _, entities in shown(made)] == [
-        ["Jena", "Glas"],
+        ["Jena", "Glas"]
     ]
     assert made.counters["mentions.over_limit"] == 1
 

@@ -79,10 +79,7 @@ def test_ratios_that_make_no_sense_are_refused(text):
     [
         ("a.xml\ttrain\nb.xml\tvalid\n", "splits.tsv:2"),
         ("a.xml\ttrain\n", "lacks 1 document, among them b.xml"),
-        (
-            "a.xml\ttrain\nb.xml\tdev\nc.xml\ttest\n",
-            "names no input: 1 document, among them c.xml",
-        ),
+        ("a.xml\ttrain\nb.xml\tdev\nc.xml\ttest\n", "names no input: 1 document, among them c.xml"),
         ("a.xml\ttrain\na.xml\tdev\n", "splits.tsv:2: a.xml has two splits"),
     ],
 )

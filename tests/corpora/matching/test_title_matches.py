@@ -48,10 +48,7 @@ PAGE = st.tuples(
 )
 
 
-@given(
-    pages=st.lists(PAGE, max_size=4),
-    window=st.sampled_from([1, 20, 1000]),
-)
+@given(pages=st.lists(PAGE, max_size=4), window=st.sampled_from([1, 20, 1000]))
 def test_finds_what_the_slow_way_finds_on_each_page(pages, window):
     texts = [text for text, _, _ in pages]
     titles = [{fold(form): form for form in forms} for _, forms, _ in pages]

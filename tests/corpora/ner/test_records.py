@@ -88,10 +88,7 @@ def spans(start, end, label):
             id="stockmark",
         ),
         pytest.param(
-            {
-                "full_text": TEXT,
-                "spans": spans("start_position", "end_position", "entity_type"),
-            },
+            {"full_text": TEXT, "spans": spans("start_position", "end_position", "entity_type")},
             id="presidio",
         ),
         pytest.param([TEXT, {"entities": NAMES}], id="spacy"),
@@ -99,10 +96,7 @@ def spans(start, end, label):
             {
                 "content": TEXT,
                 "annotation": [
-                    {
-                        "label": [x],
-                        "points": [{"start": a, "end": b - 1, "text": TEXT[a:b]}],
-                    }
+                    {"label": [x], "points": [{"start": a, "end": b - 1, "text": TEXT[a:b]}]}
                     for a, b, x in NAMES
                 ],
             },

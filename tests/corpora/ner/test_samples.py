@@ -76,16 +76,9 @@ EXPECTED = {
     "cluener-dev.json": (
         "cluener",
         "iob2",
-        [
-            "海/B-book 上/I-book 银/I-book 行/I-book 史/I-book 说 小/B-name 红/I-name",
-            "没 有",
-        ],
+        ["海/B-book 上/I-book 银/I-book 行/I-book 史/I-book 说 小/B-name 红/I-name", "没 有"],
     ),
-    "train_letters.json": (
-        "json",
-        "iob2",
-        ["Clara/B-pers grüßt", "1/B-date ./I-date Mai/I-date"],
-    ),
+    "train_letters.json": ("json", "iob2", ["Clara/B-pers grüßt", "1/B-date ./I-date Mai/I-date"]),
     "corpus_Paramopama.txt": (
         "labels",
         "iob1",
@@ -121,10 +114,7 @@ def test_naming_what_is_detected_changes_nothing(name):
     [
         ("NER-de-dev.tsv", ["Hamburger/B-LOCderiv SV gewinnt", "Die Elbe bei Hamburg"]),
         ("da_news_test.tsv", ["Odense/B-LOC Teater lukker", "Den danske vinter"]),
-        (
-            "cluener-dev.json",
-            ["海/B-company 上/I-company 银/I-company 行/I-company 史 说 小 红"],
-        ),
+        ("cluener-dev.json", ["海/B-company 上/I-company 银/I-company 行/I-company 史 说 小 红"]),
     ],
 )
 def test_second_level_goes_to_inner_tags(name, inner):

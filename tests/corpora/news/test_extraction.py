@@ -436,10 +436,7 @@ def test_a_title_that_does_not_end_with_the_site_stays(title):
 @pytest.mark.parametrize(
     ("head", "expected"),
     [
-        (
-            meta("article:published_time", "2026-10-05T08:30:00Z"),
-            "2026-10-05T08:30:00+00:00",
-        ),
+        (meta("article:published_time", "2026-10-05T08:30:00Z"), "2026-10-05T08:30:00+00:00"),
         (meta("date", "2026-10-05"), "2026-10-05"),
         (meta("date", "2026-10-05T25:00 nonsense"), "2026-10-05"),
         (meta("date", "5. Oktober"), None),
@@ -447,10 +444,7 @@ def test_a_title_that_does_not_end_with_the_site_stays(title):
         (meta("date", "0000-00-00 00:00:00"), None),
         (meta("date", "2026-02-31"), None),
         (meta("date", "0001-01-01T00:00:00"), None),
-        (
-            meta("article:published_time", "0000-00-00") + meta("date", "2026-10-05"),
-            "2026-10-05",
-        ),
+        (meta("article:published_time", "0000-00-00") + meta("date", "2026-10-05"), "2026-10-05"),
         (
             ld('{"@graph":[{"@type":["X","NewsArticle"],"datePublished":"2026-10-05"}]}'),
             "2026-10-05",

@@ -99,10 +99,7 @@ def test_a_name_that_is_written_inverted_is_turned_around():
     ("written", "names"),
     [
         ("Marc, Franz<note>Maler, auch Tierbilder</note>", ["Marc, Franz", "Franz Marc"]),
-        (
-            "<choice><sic>Mark</sic><corr>Marc</corr></choice>, Franz",
-            ["Marc, Franz", "Franz Marc"],
-        ),
+        ("<choice><sic>Mark</sic><corr>Marc</corr></choice>, Franz", ["Marc, Franz", "Franz Marc"]),
         ("<app><lem>Marc</lem><rdg>Mark</rdg></app>", ["Marc"]),
         ("<choice><seg>Marc</seg><seg>Mark</seg></choice>", ["Marc"]),
         ("Franz<lb/>Marc", ["Franz Marc"]),

@@ -95,10 +95,7 @@ def test_tables_without_starters_know_abbreviations_that_may_be_final(lang, mark
     ("lang", "marked"),
     [
         ("es", "El Ing. Ruiz vive en la Avda. Colón, núm. 5, EE. UU. | La Dra. Paz vino."),
-        (
-            "es",
-            "Compró pan, vino, etc. | Luego vio el art. 5, St. John y BMW v. Gore. | Sí.",
-        ),
+        ("es", "Compró pan, vino, etc. | Luego vio el art. 5, St. John y BMW v. Gore. | Sí."),
         (
             "it",
             "Il sig. Rossi e il dott. Bianchi, ad es. Mario, ecc. | Poi l'on. Verdi andò a pag. 5.",
@@ -133,10 +130,7 @@ def test_an_abbreviation_may_follow_an_elided_word(lang, marked):
 @pytest.mark.parametrize(
     ("lang", "marked"),
     [
-        (
-            "ru",
-            "В г. Казани жил В. Илюхин, род. 21 мая 1914 г. | Это древний род. | Мы тут.",
-        ),
+        ("ru", "В г. Казани жил В. Илюхин, род. 21 мая 1914 г. | Это древний род. | Мы тут."),
         ("ru", "Он пробежал 400 м. | Однако в «Вестнике» 1914 г. № 5 и 1915. № 3 его нет."),
         ("uk", "У м. Київ на р. Дніпро жив Р. Семон (мал. 8). | Він помер у 1943 р. | Усе."),
     ],

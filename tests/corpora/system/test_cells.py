@@ -24,11 +24,7 @@ TABLES = {
     "sources.tsv": to_tsv([CountedFile(names=(SUM,) * 4, counts={f"entities/{SUM}": 1})]),
     "table of onoma report": [
         ResultTable(
-            title="",
-            rows=[SUM],
-            columns=[SUM],
-            cells={(SUM, SUM): Spread.of([0.5])},
-            notes=[],
+            title="", rows=[SUM], columns=[SUM], cells={(SUM, SUM): Spread.of([0.5])}, notes=[]
         ).to_tsv()
     ],
 }

@@ -516,10 +516,7 @@ MADE: dict[str, dict[str, Callable[[int], bytes]]] = {
             + P[1]
         ),
         "ids of texts": lambda n: numbered(
-            n,
-            b"<TEI xml:id='a%d'><text>a</text></TEI>",
-            start=b"<teiCorpus>",
-            end=b"</teiCorpus>",
+            n, b"<TEI xml:id='a%d'><text>a</text></TEI>", start=b"<teiCorpus>", end=b"</teiCorpus>"
         ),
     },
     "model undone": {
@@ -556,11 +553,9 @@ MADE: dict[str, dict[str, Callable[[int], bytes]]] = {
         ),
         "huge lengths, packed as they are": lambda n: gzip.compress(WARC % 10**12 * n, 0),
     },
-    "listing": {
-        "namespace": lambda n: b"<rss xmlns='" + b"a" * (9 * n) + b"'>" + b"<item/>" * n,
-    },
+    "listing": {"namespace": lambda n: b"<rss xmlns='" + b"a" * (9 * n) + b"'>" + b"<item/>" * n},
     "tdmrep": {
-        "rules": lambda n: json.dumps([{"location": "/a*b", "tdm-reservation": 1}] * n).encode(),
+        "rules": lambda n: json.dumps([{"location": "/a*b", "tdm-reservation": 1}] * n).encode()
     },
     "page": {
         "descriptions": described,

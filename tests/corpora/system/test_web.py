@@ -32,8 +32,7 @@ def redirecting(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "target",
-    ["ftp://127.0.0.1:9/", "file:///etc/passwd", "http://ada:key@127.0.0.1:9/"],
+    "target", ["ftp://127.0.0.1:9/", "file:///etc/passwd", "http://ada:key@127.0.0.1:9/"]
 )
 def test_a_redirect_to_what_is_not_asked_is_refused_at_once(target, redirecting):
     with pytest.raises(HTTPError, match=r"302: (?!Found)|not allowed") as refused:

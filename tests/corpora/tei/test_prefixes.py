@@ -183,10 +183,7 @@ def test_a_pattern_that_cannot_be_read_is_reported_and_the_others_are_used(patte
             'ident="x:" matchPattern="a" replacementPattern="a"',
             "@ident 'x:' is no name of a prefix",
         ),
-        (
-            f'ident="x" matchPattern="{"(a)" * 10}" replacementPattern="$10"',
-            "more than 9 groups",
-        ),
+        (f'ident="x" matchPattern="{"(a)" * 10}" replacementPattern="$10"', "more than 9 groups"),
     ],
 )
 def test_an_incomplete_definition_is_reported(given, why):

@@ -71,12 +71,7 @@ def add(path, **cells):
 def apply(path, edition, data=DATA, **options):
     candidates = by_file(read_candidates(path))["x.xml"]
     return apply_candidates(
-        data,
-        edition,
-        candidates,
-        name="x.xml",
-        model=MODEL,
-        options=WriteOptions(**options),
+        data, edition, candidates, name="x.xml", model=MODEL, options=WriteOptions(**options)
     )
 
 

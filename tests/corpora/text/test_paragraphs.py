@@ -9,12 +9,7 @@ from hypothesis import strategies as st
 
 from corpora.document import Span
 from corpora.segmentation.sentences import segmenter
-from corpora.text.paragraphs import (
-    find_blocks,
-    find_sentences,
-    is_hard_wrapped,
-    sign_of_paragraphs,
-)
+from corpora.text.paragraphs import find_blocks, find_sentences, is_hard_wrapped, sign_of_paragraphs
 
 WORDS = st.lists(st.sampled_from(["und", "die", "Mühle", "Wasserrades", "a", "3."]), min_size=80)
 TEXTS = st.text(st.sampled_from("ab.A \t\u3000\n\n。"), max_size=80)

@@ -404,8 +404,7 @@ def test_ranges_of_a_real_dump_give_each_page_once(realdata):
 
 @pytest.mark.realdata
 @pytest.mark.parametrize(
-    "name",
-    ["ltgwiki-latest-pages-articles.xml.bz2", "aawiki-20260101-pages-meta-current.xml.bz2"],
+    "name", ["ltgwiki-latest-pages-articles.xml.bz2", "aawiki-20260101-pages-meta-current.xml.bz2"]
 )
 def test_pages_are_those_that_another_parser_reads_in_the_whole_file(name, realdata):
     from lxml import etree

@@ -356,7 +356,7 @@ def test_of_a_run_in_a_bucket_the_shards_of_rows_are_brought_to_each_machine(fin
 
     assert ids(KeptShards(run / earlier.name, again), 2, 7, 8) == ["w:P12"]
     assert {file.name for file in (run / earlier.name).iterdir()} == {
-        *("documents-00002.arrow", "reuse-00002.arrow", "00002.json"),
+        *("documents-00002.arrow", "reuse-00002.arrow", "00002.json")
     }
 
 

@@ -9,12 +9,7 @@ from hypothesis import strategies as st
 
 from corpora.text.opening import TextError
 from corpora.wikipedia import sql_dumps
-from corpora.wikipedia.sql_dumps import (
-    SqlDumpError,
-    items_of_pages,
-    language_links,
-    wiki_of_dump,
-)
+from corpora.wikipedia.sql_dumps import SqlDumpError, items_of_pages, language_links, wiki_of_dump
 
 HEAD = b"""-- MySQL dump 10.19
 /*!40101 SET NAMES utf8mb4 */;

@@ -154,12 +154,7 @@ def test_a_label_that_only_one_run_predicts_is_compared():
 
 @pytest.mark.parametrize(
     "other",
-    [
-        [written("O", "O", id="2")],
-        [written("O", "O", tokens=["v"])],
-        [written("B-PER", "O")],
-        [],
-    ],
+    [[written("O", "O", id="2")], [written("O", "O", tokens=["v"])], [written("B-PER", "O")], []],
     ids=["another sentence", "other words", "other gold tags", "none"],
 )
 def test_runs_on_other_sentences_are_not_compared(other):

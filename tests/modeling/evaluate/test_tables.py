@@ -23,11 +23,7 @@ def run_of(n_right):
 def runs(tmp_path_factory):
     """Write reports of heads on two data sets; one was run once, one is missing."""
     folder = tmp_path_factory.mktemp("runs")
-    made = {
-        ("crf", "Sturm"): [5, 7],
-        ("crf", "Arendt"): [6, 8],
-        ("cse", "Sturm"): [9],
-    }
+    made = {("crf", "Sturm"): [5, 7], ("crf", "Arendt"): [6, 8], ("cse", "Sturm"): [9]}
     for (head, dataset), n_right in made.items():
         settings = {"head": {"kind": head, "dropout": 0.1}, "dataset": dataset}
         write_report(

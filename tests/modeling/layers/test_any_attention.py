@@ -20,10 +20,7 @@ KINDS = {
 }
 LENGTHS = [3, 40, 17]
 
-pytestmark = [
-    pytest.mark.usefixtures("grouping"),
-    pytest.mark.parametrize("kind", KINDS),
-]
+pytestmark = [pytest.mark.usefixtures("grouping"), pytest.mark.parametrize("kind", KINDS)]
 
 
 def encoder(oracle, kind):

@@ -266,10 +266,7 @@ def test_linkers_reports_and_indexes_replace_nothing_but_their_like(made, tmp_pa
 
     (mine / "report.md").write_text("mine\n")
 
-    for output, said in (
-        (mine, "holds something else"),
-        (tmp_path / "file", "is no folder"),
-    ):
+    for output, said in ((mine, "holds something else"), (tmp_path / "file", "is no folder")):
         # documents that are not there: what is wrong is said before they are read
         for command in ("train", "evaluate", "index"):
             assert main([command, "nowhere", "--output", str(output)]) == 2

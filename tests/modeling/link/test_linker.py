@@ -20,16 +20,7 @@ from modeling.link.evaluation import cross_validate
 from modeling.link.linker import PRIOR, Linker, LinkerTraining, grouped
 from modeling.link.records import record_of
 from modeling.link.report import measure, write_report
-from tests.modeling.link.samples import (
-    ANNA,
-    FRANZ,
-    MARIA,
-    PAUL,
-    REGISTER,
-    letter,
-    letters,
-    records,
-)
+from tests.modeling.link.samples import ANNA, FRANZ, MARIA, PAUL, REGISTER, letter, letters, records
 
 
 @pytest.fixture(scope="module")

@@ -116,11 +116,7 @@ def _padded_mentions(texts, e):
         for place, (entity, start, end) in enumerate(text.mentions):
             ids[row, place], attend[row, place] = entity, 1
             positions[row, place, : end - start] = torch.arange(start, end)
-    return {
-        "entity_ids": ids,
-        "entity_attention_mask": attend,
-        "entity_position_ids": positions,
-    }
+    return {"entity_ids": ids, "entity_attention_mask": attend, "entity_position_ids": positions}
 
 
 @dataclass(frozen=True)

@@ -39,9 +39,7 @@ def encoder_config(name="absolute", **settings):
 
 def tagger_config(kind="softmax", *, encoder=None, labels=("LOC", "PER"), **head):
     return TaggerConfig(
-        labels=labels,
-        encoder=encoder or encoder_config(),
-        head=HeadConfig(kind=kind, **head),
+        labels=labels, encoder=encoder or encoder_config(), head=HeadConfig(kind=kind, **head)
     )
 
 

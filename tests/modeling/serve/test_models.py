@@ -30,8 +30,7 @@ def test_the_model_that_was_used_longest_ago_makes_room(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("path", "name"),
-    [("tagger-1.2", "tagger-1.2"), ("run/final", "run"), ("tagger.zip", "tagger")],
+    ("path", "name"), [("tagger-1.2", "tagger-1.2"), ("run/final", "run"), ("tagger.zip", "tagger")]
 )
 def test_a_model_is_called_as_its_folder_or_its_archive_is(tmp_path, path, name):
     if not path.endswith(".zip"):

@@ -222,11 +222,7 @@ def test_any_text_is_answered(ask, text):
 
 def test_health_and_counters_say_what_was_done(ask):
     health, missing, metrics = ask.all(
-        [
-            ("GET", "/health", {}),
-            ("GET", "/nothing", {}),
-            ("GET", "/metrics", {}),
-        ]
+        [("GET", "/health", {}), ("GET", "/nothing", {}), ("GET", "/metrics", {})]
     )
 
     assert health.json()["models"] == ["small"]

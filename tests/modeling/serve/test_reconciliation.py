@@ -269,10 +269,7 @@ def test_a_preview_leaves_the_styles_of_its_host_alone(service):
 
 def test_a_preview_is_a_page_without_scripts_or_markup_of_the_register(service):
     page, none = service.all(
-        [
-            ("GET", "/reconcile/preview?id=P.1", {}),
-            ("GET", "/reconcile/preview?id=../etc", {}),
-        ]
+        [("GET", "/reconcile/preview?id=P.1", {}), ("GET", "/reconcile/preview?id=../etc", {})]
     )
 
     assert "Maler &lt;b&gt;" in page.text

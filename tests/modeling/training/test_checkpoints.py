@@ -7,13 +7,7 @@ from torch import nn
 
 from corpora.system.writing import appearing, temporary_path
 from modeling.models.weights import WeightsError
-from modeling.training.checkpoints import (
-    load_weights,
-    newest,
-    prune,
-    weights_of,
-    write_checkpoint,
-)
+from modeling.training.checkpoints import load_weights, newest, prune, weights_of, write_checkpoint
 from tests.file_operations import recorded
 
 CONTENTS = {

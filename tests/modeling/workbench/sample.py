@@ -59,10 +59,7 @@ def _without(data: bytes, starts: set[int], *, name: str) -> bytes:
     edits = []
     for byte in starts:
         node = places[byte]
-        edits += [
-            Edit(node.start, node.content_start, ""),
-            Edit(node.content_end, node.end, ""),
-        ]
+        edits += [Edit(node.start, node.content_start, ""), Edit(node.content_end, node.end, "")]
     return source.splice(sorted(edits))
 
 

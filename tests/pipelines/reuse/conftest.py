@@ -2,11 +2,7 @@
 
 import pytest
 
-from tests.pipelines.reuse.small_refreshes import (
-    WIKI,
-    cut_small,
-    run,
-)
+from tests.pipelines.reuse.small_refreshes import WIKI, cut_small, run
 
 
 @pytest.fixture(autouse=True)

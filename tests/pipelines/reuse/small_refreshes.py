@@ -108,11 +108,7 @@ EDITS = {
         4,
     ),
     "article to a redirect": (lambda w: w.edit("Netz", text="Reuse", is_redirect=True), 0, 2),
-    "page of meanings": (
-        lambda w: w.edit("Korn", text="* [[Mehl]]\n{{Begriffsklärung}}"),
-        1,
-        2,
-    ),
+    "page of meanings": (lambda w: w.edit("Korn", text="* [[Mehl]]\n{{Begriffsklärung}}"), 1, 2),
     "page of meanings no more": (lambda w: w.edit("Anker", text=article(3, ("Mehl",))), 1, 0),
     "redirect to a page of meanings": (lambda w: w.edit("Kahn", text="Anker"), 0, 4),
     "page emptied": (lambda w: w.edit("Korn", text=""), 0, 0),

@@ -9,14 +9,7 @@ import pytest
 from corpora.datasets.forgetting import UNREAD, hash_of
 from corpora.datasets.shards import open_dataset
 from tests.corpora.wikipedia.small_wiki import Page, SmallWiki
-from tests.pipelines.reuse.small_refreshes import (
-    EDITS,
-    N_DOCUMENTS,
-    WIKI,
-    cut_small,
-    refresh,
-    run,
-)
+from tests.pipelines.reuse.small_refreshes import EDITS, N_DOCUMENTS, WIKI, cut_small, refresh, run
 
 pytestmark = pytest.mark.usefixtures("without_runner")
 ALL = ("--blocks", "tables,infoboxes,references,math", "--max-reject-rate", 1)

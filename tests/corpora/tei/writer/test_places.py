@@ -147,12 +147,7 @@ def test_a_name_is_written(case, edition):
         ("<p><locus>Goethe 1r</locus></p>", 0, 6, "no name may stand inside locus"),
         ("<p><![CDATA[Goethe]]></p>", 0, 3, "no name may stand inside a CDATA section"),
         ("<p>a<c n='3'/></p>", 0, 2, "cuts what one entity reference or element stands for"),
-        (
-            "<p>a<note>b</note> c</p>",
-            2,
-            5,
-            "goes on in a part that stands elsewhere in the file",
-        ),
+        ("<p>a<note>b</note> c</p>", 2, 5, "goes on in a part that stands elsewhere in the file"),
     ],
 )
 def test_a_name_without_a_place_is_skipped_with_a_reason(text, start, end, reason, edition):
