@@ -308,6 +308,8 @@ class Saved(TypedDict):
     refused: list[RefusedLetter]
     registers: list[str]
     """The names of the registers that were written with new entries."""
+    reference: str
+    """A link as it is written, ``ref="#p1"``; empty where nothing is linked."""
 
 
 Percent = list[float | None]

@@ -2,7 +2,7 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -10,10 +10,12 @@ from pathlib import Path
 from corpora.document import Mention
 from corpora.errors import CorpusError
 from corpora.system.writing import remove_leftovers, sync_folder, write_whole
+from corpora.tei.include import masters_of
 from corpora.tei.provenance import Model
 from corpora.tei.review import REVIEW
-from corpora.tei.schema import expect
+from corpora.tei.schema import expect, new_errors_together
 from corpora.tei.source import Source
+from corpora.tei.style import reference
 from corpora.tei.writer import Correction, WriteOptions, WrittenFile
 from modeling.workbench.desk import Desk
 from modeling.workbench.letters import Letter
@@ -55,7 +57,14 @@ def save(desk: Desk) -> Saved:
     """Write all letters that have decisions, each with the writer's proof; report on each."""
     with desk.lock:
         desk.refresh()
-        report: Saved = {"written": [], "same": 0, "skipped": [], "refused": [], "registers": []}
+        report: Saved = {
+            "written": [],
+            "same": 0,
+            "skipped": [],
+            "refused": [],
+            "registers": [],
+            "reference": "",
+        }
         decided = [one for one in desk.letters.all if any(desk.journal.of_file(one.name))]
         if desk.schema:
             expect(desk.schema, [one.path for one in decided if one.path.is_file()])
@@ -66,9 +75,33 @@ def save(desk: Desk) -> Saved:
             except (CorpusError, OSError) as error:
                 why = _say(error, letter.name)
                 report["refused"].append({"n": letter.number, "why": why})
+        if desk.schema:
+            _check_masters(desk, desk.schema, report)
         if desk.made_entries.all:
             _save_registers(desk, report)
+        report["reference"] = next(_references(desk, decided), "")
         return report
+
+
+def _check_masters(desk: Desk, schema: Path, report: Saved) -> None:
+    """Validate files with the saved ones that they include."""
+    numbers = {letter.name: letter.number for letter in desk.letters.all}
+    before = {letter.name: letter.path for letter in desk.letters.all}
+    saved = {name: desk.output / name for name in before if (desk.output / name).is_file()}
+    for name in masters_of(before) if saved else ():
+        for error in new_errors_together(name, before, before | saved, schema=schema):
+            why = f"{name}, with the files that it includes: {error}"
+            report["refused"].append({"n": numbers[name], "why": why})
+
+
+def _references(desk: Desk, letters: Sequence[Letter]) -> Iterator[str]:
+    """Yield the links that people made, as they are written."""
+    for names in (names for letter in letters for names in letter.names):
+        for item in names.items():
+            mention = item.mention()
+            if item.status == "accepted" and mention.entity:
+                attribute, value = reference(desk.refer(mention), desk.edition) or ("", "")
+                yield f'{attribute}="{value}"' if attribute else ""
 
 
 def _save_registers(desk: Desk, report: Saved) -> None:

@@ -680,7 +680,7 @@ class App {
     if (report.exported) return this.say(word("exported", report.exported));
     if (!report.written.length && !report.same && !report.refused.length) return this.say(word("savedNothing"));
     if (report.refused.length || report.skipped.length) return savedDialog(report, (n) => this.row(n).title);
-    this.say([report.written.length ? word("saved", report.written.length) : "", report.same ? word("savedSame", report.same) : "", report.registers?.join(", ")].filter(Boolean).join(" · "));
+    this.say([report.written.length ? word("saved", report.written.length) : "", report.same ? word("savedSame", report.same) : "", report.registers?.join(", "), report.reference && word("linksAs", report.reference)].filter(Boolean).join(" · "));
   }
 
   // Close the list of letters, which covers the page in narrow windows.

@@ -211,6 +211,6 @@ function scoreParts({ before, after, difference, names, unit }) {
 
 export function savedDialog(report, titleOf) {
   const part = (title, rows) => (rows.length ? [make("h3", {}, title), make("ul", {}, rows.map((row) => make("li", {}, row)))] : []);
-  const written = [report.written.length ? word("saved", report.written.length) : "", report.same ? word("savedSame", report.same) : ""].filter(Boolean).join(" · ");
+  const written = [report.written.length ? word("saved", report.written.length) : "", report.same ? word("savedSame", report.same) : "", report.reference && word("linksAs", report.reference)].filter(Boolean).join(" · ");
   openDialog(word(written ? "savedReport" : "refused"), written && make("p", {}, written), part(word("refused"), report.refused.map((one) => one.why)), part(word("skipped"), report.skipped.map((one) => `${one.form} (${titleOf(one.n)}): ${one.why}`)));
 }

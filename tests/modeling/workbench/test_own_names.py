@@ -48,6 +48,9 @@ CHANGES = {
 }
 
 
+LINKS = {"link": 'ref="#o1"', "retype": 'ref="#p2"', "remove": ""}
+
+
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_name_of_the_edition_is_corrected_saved_and_undone(desk, sample, change):
     letter, number, item = first(desk, label="person")
@@ -59,6 +62,7 @@ def test_a_name_of_the_edition_is_corrected_saved_and_undone(desk, sample, chang
     saved = (sample / "reviewed" / letter.name).read_bytes()
     assert not report["skipped"]
     assert saved != original
+    assert report["reference"] == LINKS[change]
     assert undo(saved, name=letter.name, reviewer="kb") == original
     again = open_desk(sample)
     assert item_now(again, letter, number, item) == item_now(desk, letter, number, item)
@@ -82,6 +86,35 @@ def test_what_the_schema_does_not_allow_is_refused_at_once(tmp_path):
     assert not desk.journal.entries
     desk.decide([asked(*first(desk), status="rejected")])
     assert desk.journal.entries
+
+
+NAME_IN_MASTER = """<grammar xmlns="http://relaxng.org/ns/structure/1.0"
+ns="http://www.tei-c.org/ns/1.0"><start><element name="TEI"><choice><ref name="all"/>
+<element name="TEI"><element name="teiHeader"><ref name="all"/></element><element name="text">
+<element name="body"><element name="p"><element name="persName"><text/></element><text/></element>
+</element></element></element></choice></element></start>
+<define name="all"><zeroOrMore><choice><text/><element><anyName><except><name>TEI</name></except>
+</anyName><zeroOrMore><attribute><anyName/></attribute></zeroOrMore><ref name="all"/></element>
+</choice></zeroOrMore></define></grammar>"""
+
+
+def test_a_file_is_validated_with_the_saved_ones_that_it_includes(tmp_path):
+    letters = tmp_path / "letters"
+    letters.mkdir()
+    (letters / "a.xml").write_bytes(tei("<p><persName>Goethe</persName> in Jena</p>"))
+    include = '<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="a.xml"/>'
+    (letters / "all.xml").write_text(f'<TEI xmlns="http://www.tei-c.org/ns/1.0">{include}</TEI>')
+    schema = tmp_path / "letters.rng"
+    schema.write_text(NAME_IN_MASTER)
+    given = {"edition": "tei", "decisions": tmp_path / "d.jsonl", "candidates": None}
+    desk = open_desk(tmp_path, register=(), schema=schema, **given)
+
+    desk.decide([asked(*first(desk), status="rejected")])
+    report = saving.save(desk)
+
+    assert [each["n"] for each in report["written"]] == [0]
+    assert {each["n"] for each in report["refused"]} == {1}
+    assert "all.xml, with the files that it includes: " in report["refused"][0]["why"]
 
 
 def test_new_entries_are_offered_for_labels_of_registers(desk):
