@@ -52,9 +52,10 @@ from corpora.matching.form_dictionary import Matching, build_table, choose_forms
 from corpora.matching.form_facts import FormFacts, write_facts
 from corpora.matching.form_table import FormTable
 from corpora.matching.link_truth import labelled
+from corpora.matching.name_edges import learn
 from corpora.matching.place_features import NAMES, PlaceKnowledge
 from corpora.matching.survey import Survey, Texts, sum_surveys
-from corpora.matching.title_matches import match_titles, page_forms, spelled_as_linked
+from corpora.matching.title_matches import Augmentation, match_pages
 from corpora.registers.entry import kind_of_label
 from corpora.runs.plain import write_dataset
 from corpora.tei.edition import Edition, edition_path, load_edition
@@ -160,30 +161,38 @@ def found_again(places: TruthPlaces, values: Floats, n_links: int) -> str:
     return "".join(cells)
 
 
-def title_truth(document: Document, lang: str | None) -> tuple[int, int]:
+def title_truth(document: Document, how: Augmentation) -> tuple[int, int]:
     """Count the title matches that touch a hidden link, and those of them that are right.
 
     A title counts only if the page has it without the links that the match touches. A match that
     contains a link, or ends inside one to the same title, is neither right nor wrong.
     """
-    names = [(m, (m.entity or "").partition(":")[2]) for m in document.mentions]
-    links = [((m.start, m.end), title) for m, title in names if m.origin == "link"]
-    counts = Counter(title for _, title in links)
-    forms = page_forms(document.title, [title for _, title in links], lang=lang)
-    [matches] = match_titles([document.text], [forms], [[]], lang=lang)
-    by_span = index_of([m for m in document.mentions if m.origin == "link"])
+    linked = [m for m in document.mentions if m.origin == "link"]
+    titles = {m: (m.entity or "").partition(":")[2] for m in linked}
+    links = [((m.start, m.end), titles[m]) for m in linked]
+    counts = Counter(titles[m] for m in linked)
+    [matches] = match_pages([document.text], [document.title], [links], how=how, are_hidden=True)
+    by_span = index_of(linked)
     n_right = n_judged = 0
-    fitting = spelled_as_linked(document.text, matches, links, own=document.title, lang=lang)
-    for start, end, title in fitting:
+    for start, end, title in matches:
         touched = by_span.touching(start, end)
-        titles = [(m.entity or "").partition(":")[2] for m in touched]
-        is_known = title == document.title or counts[title] > titles.count(title)
+        there = [titles[m] for m in touched]
+        is_known = title == document.title or counts[title] > there.count(title)
         is_same = any((m.start, m.end) == (start, end) for m in touched)
         is_inside = len(touched) == 1 and touched[0].start <= start and end <= touched[0].end
-        if is_known and is_inside and (is_same or title not in titles):
+        if is_known and is_inside and (is_same or title not in there):
             n_judged += 1
-            n_right += title in titles
+            n_right += title in there
     return n_judged, n_right
+
+
+def settings_of_titles(documents: Iterable[Document], lang: str | None) -> Augmentation:
+    """Return the settings for matching titles, with the words that links show."""
+    texts = (
+        (each.text, [(m.start, m.end) for m in each.mentions if m.origin == "link"])
+        for each in documents
+    )
+    return Augmentation(lang=lang, name_edges=learn(texts, lang=lang))
 
 
 def measure_wiki(given: argparse.Namespace) -> None:
@@ -201,7 +210,8 @@ def measure_wiki(given: argparse.Namespace) -> None:
         print(f"{'link probability':<20}{found_again(places, by_probability, n_links)}")
         print(f"{'gated':<20}{found_again(places, cross_fit(places), n_links)}")
         documents = documents_of(given.documents)
-        pairs = [title_truth(document, given.lang) for document in documents]
+        how = settings_of_titles(documents, given.lang)
+        pairs = [title_truth(document, how) for document in documents]
         n_judged, n_right = (sum(numbers) for numbers in zip(*pairs, strict=True))
         print(f"{'title matches':<20}{rate(n_right, n_judged)} of those that touch a link")
         if given.read:

@@ -181,8 +181,7 @@ def plan(options: Options) -> Plan:
 
     read = partial(read_pages_of, max_page_bytes=MAX_PAGE_BYTES)
     pages = (page for unit in units for page in read(unit))
-    learned = _abbreviations(options, settings, pages, earlier=earlier)
-    settings = replace(settings, abbreviations=learned)
+    settings = _with_learned(options, settings, pages, earlier=earlier)
     if options.limit is not None:
         units = tuple(limited(units, options.limit, read))
     made = Plan(
@@ -305,32 +304,43 @@ def _kinds_of_blocks(options: Options) -> list[str]:
     return [name for name in KINDS if name in given]
 
 
-def _abbreviations(
+def _with_learned(
     options: Options,
     settings: WikiSettings,
     pages: Iterable[object],
     *,
     earlier: "EarlierRun | None",
-) -> Mapping[str, object] | None:
-    """Choose a table of abbreviations to replace our table of the language; None: keep ours.
+) -> WikiSettings:
+    """Add what is learned from the first pages, whatever ``--limit`` says.
 
-    It is the table of ``--abbreviations``, or, where we have none, the table of the earlier run
-    (whose sentences are taken over), or one that is learned from the first pages, whatever
-    ``--limit`` says.
+    Abbreviations are those of ``--abbreviations``, or learned where we have no table of the
+    language. The words beside names serve to match titles. From an earlier run, whose sentences and
+    matches are taken over, both are taken.
     """
-    from corpora.segmentation.abbreviations import learn
+    from corpora.matching import name_edges
+    from corpora.segmentation import abbreviations
     from corpora.segmentation.sentences import has_table
     from corpora.segmentation.tables import read_checked
     from corpora.wikipedia.readers import reader_of
 
-    if options.abbreviations:
-        return read_checked(options.abbreviations)
-    if has_table(settings.site.lang):
-        return None
+    table = read_checked(options.abbreviations) if options.abbreviations else None
+    needs_table = table is None and not has_table(settings.site.lang)
     before = earlier.plan["parameters"] if earlier else {}
-    if before.get("lang") == settings.site.lang and before.get("abbreviations"):
-        return dict(before["abbreviations"])
-    return learn(reader_of(settings, options.templates).texts(pages)) or None
+    if before.get("lang") == settings.site.lang:
+        table = before["abbreviations"] if needs_table else table
+        return replace(settings, abbreviations=table, name_edges=before["name_edges"])
+    if settings.augment == "off" and not needs_table:
+        return replace(settings, abbreviations=table)
+    texts, n_characters = list[tuple[str, list[tuple[int, int]]]](), 0
+    for page in reader_of(settings, options.templates).texts(pages):
+        texts.append((page.text, [(link.start, link.end) for link in page.links]))
+        n_characters += len(page.text)
+        if n_characters >= abbreviations.MAX_CHARACTERS:
+            break
+    words = name_edges.learn(texts, lang=settings.site.lang)
+    if needs_table:
+        table = abbreviations.learn(text for text, _ in texts) or None
+    return replace(settings, abbreviations=table, name_edges=words.packed() if words else None)
 
 
 def _warn(options: Options, settings: WikiSettings, sites: Mapping[str, "SiteInfo"]) -> None:

@@ -4,13 +4,14 @@ In scripts without spaces, each character counts as a word.
 """
 
 import re
+import unicodedata
 
 import numpy as np
 import numpy.typing as npt
 
 from corpora.hashing.tokens import Runs, mix
 from corpora.matching.arrays import Numbers
-from corpora.matching.surface_forms import fold
+from corpora.matching.surface_forms import JOINERS, fold
 from corpora.segmentation.scripts import UNSPACED
 
 Flags = npt.NDArray[np.bool_]
@@ -29,10 +30,12 @@ _kinds = np.full(0x110000, _UNKNOWN, np.uint8)  # filled as characters occur
 
 
 def _kind(character: str) -> int:
+    """Describe a character; vowel signs and other marks are parts of words."""
     kind = _UPPER if character.isupper() else 0
-    if character.isalnum():
-        kind |= _UNSPACED_WORD if _NO_SPACES.match(character) else _WORD
-    return kind
+    if _NO_SPACES.match(character):
+        return kind | (_UNSPACED_WORD if character.isalnum() else 0)
+    is_inside = character in JOINERS or unicodedata.category(character)[0] == "M"
+    return kind | (_WORD if is_inside or character.isalnum() else 0)
 
 
 class SpanContexts:
@@ -51,6 +54,7 @@ class SpanContexts:
         positions = np.arange(len(codes))
         begins = in_word & ~np.append(False, in_word[:-1])
         self._word_begins = np.maximum.accumulate(np.where(begins, positions, 0))
+        self._begins = np.flatnonzero(begins | ((self._kinds & _UNSPACED_WORD) > 0)) - 1
         after = np.where(in_word, len(codes), positions)
         self._word_ends = np.minimum.accumulate(after[::-1])[::-1]
         self._starts = np.zeros(len(codes), np.bool_)
@@ -63,12 +67,13 @@ class SpanContexts:
         """Tell which spans begin a sentence, a line, or follow a full stop or colon."""
         return self._starts[starts + 1]
 
-    def edges(self, starts: Numbers, ends: Numbers) -> tuple[Numbers, Numbers]:
-        """Find the end of the first word of each span, and the start of its last one."""
-        first_ends = np.minimum(self._end_of_word(starts + 1) - 1, ends)
-        in_word = (self._kinds[ends] & _WORD) > 0
-        lasts = np.where(in_word, self._word_begins[ends] - 1, ends - 1)
-        return first_ends, np.maximum(lasts, starts)
+    def words_inside(self, starts: Numbers, ends: Numbers) -> tuple[Numbers, Numbers]:
+        """Find the words that begin in spans: the index of the span, and the offset, of each."""
+        firsts, lasts = np.searchsorted(self._begins, [starts, ends])
+        counts = np.maximum(lasts - firsts, 0)
+        spans = np.repeat(np.arange(len(starts)), counts)
+        numbers = np.arange(len(spans)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return spans, self._begins[firsts[spans] + numbers]
 
     def words_at(self, starts: Numbers) -> Numbers:
         """Hash the word that begins at each offset."""

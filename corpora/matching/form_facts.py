@@ -14,6 +14,7 @@ from corpora.datasets.shards import read_batches
 from corpora.hashing.strings import long_hashes
 from corpora.matching.arrays import Numbers
 from corpora.matching.form_dictionary import MENTIONS_OF_LINES
+from corpora.matching.surface_forms import WORD
 
 Floats = npt.NDArray[np.float64]
 
@@ -22,7 +23,6 @@ SPELLING = (
     "letter",
 )
 """The facts on the spelling of a form: see ``spelling``."""
-_WORD = re.compile(r"\w+")
 _LETTER = re.compile(r"[^\W\d_]")
 _QUALIFIER = re.compile(r" ?[(（].*[)）]$")
 MOST_WORDS = 3
@@ -101,7 +101,7 @@ def hashed_words(words: Sequence[str]) -> npt.NDArray[np.uint64]:
 @lru_cache(maxsize=1 << 14)
 def title_parts(entity: str) -> tuple[str, ...]:
     """Return the words, and shorter runs of words, of an entity's title without its qualifier."""
-    words = _WORD.findall(bare_title(entity).lower())
+    words = WORD.findall(bare_title(entity).lower())
     return tuple(
         " ".join(words[start : start + length])
         for length in range(1, min(len(words), MOST_WORDS + 1))
@@ -123,7 +123,7 @@ def spelling(form: str, entity: str) -> tuple[int, ...]:
     """
     bare = bare_title(entity)
     return (
-        min(len(_WORD.findall(form)), _MOST),
+        min(len(WORD.findall(form)), _MOST),
         min(len(form), _MOST),
         form[:1].isupper(),
         any(map(str.isupper, form[1:])),

@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from corpora.hashing.marks import marks_of
 from corpora.segmentation.language_tags import primary_language
 from corpora.segmentation.scripts import UNSPACED
 
@@ -27,7 +28,9 @@ only the form."""
 
 _OTHER, _WORD, _HANGUL, _UNSPACED, _EXTENDS, _UNKNOWN = range(6)
 _UNSPACED_CHARACTERS = re.compile(f"[{UNSPACED}]")
-_JOINERS = frozenset("\u00ad\u200c\u200d")
+WORD = re.compile(rf"[\w{marks_of(range(0x300, 0x1CD0))}]+")
+"""A word with its vowel signs; in scripts without spaces, a run of letters."""
+JOINERS = frozenset("\u00ad\u200c\u200d")
 """Soft hyphen and (non-)joiners, which belong to the word that they are in."""
 _VOWELS = frozenset("\u0e33\u0eb3")
 """The vowel AM of Thai and Lao: a letter by its category, but of one cluster with the letter
@@ -104,7 +107,7 @@ def _classes_of(codes: _Codes) -> npt.NDArray[np.uint8]:
 @cache
 def _class_of(character: str) -> int:
     if not character.isalnum() or character in _VOWELS:
-        is_mark = character in _JOINERS | _VOWELS or unicodedata.category(character)[0] == "M"
+        is_mark = character in JOINERS | _VOWELS or unicodedata.category(character)[0] == "M"
         return _EXTENDS if is_mark else _OTHER
     if _UNSPACED_CHARACTERS.match(character):
         return _UNSPACED

@@ -25,6 +25,7 @@ from corpora.matching.arrays import Numbers
 from corpora.matching.composition import find_composed
 from corpora.matching.contexts import N_WORDS, SpanContexts
 from corpora.matching.form_table import FormTable
+from corpora.matching.name_edges import WORD_COUNTS, words_of_links
 
 TRUE_ORIGINS = ("link", "annotation")
 """The origins of mentions that were set by people, from which adders learn."""
@@ -33,7 +34,6 @@ COLUMNS = ("id", "group", "title", "text", "sentences", "mentions")
 SKETCH = 32
 """The numbers of a sketch."""
 FORM_COUNTS = ("documents", "linked_documents", "places", "links")
-WORD_COUNTS = ("after", "after_inside", "before", "before_inside", "name", "name_inside")
 TABLES = {"forms": len(FORM_COUNTS), "words": len(WORD_COUNTS), "entities": SKETCH, "sizes": 2}
 """The tables of counts, with the number of columns of each; sizes: documents and links."""
 
@@ -201,30 +201,15 @@ def form_rows(found: FormPlaces, is_link: npt.NDArray[np.bool_]) -> tuple[Number
 
 
 def word_rows(texts: Texts) -> tuple[Numbers, Numbers]:
-    """Count words beside links, and the first and last ones of links.
+    """Count words beside links, and inside them.
 
     Returns the index of the document times ``N_WORDS`` plus the word, and ``WORD_COUNTS``.
     """
-    starts, ends, contexts = texts.link_starts, texts.link_ends, texts.contexts
-    first_ends, lasts = contexts.edges(starts, ends)
-    is_long = first_ends < ends
-    is_longer = is_long & (first_ends + 1 < lasts)  # more than two words: second and last differ
-    every = np.ones(len(starts), np.bool_)
-    names, _, name_starts = contexts.names_before(lasts)
-    columns = (
-        (0, every, contexts.words_after(ends)[0]),
-        (1, is_long, contexts.words_at(lasts)),
-        (1, is_longer, contexts.words_after(first_ends)[0]),
-        (2, every, contexts.words_before(starts)[0]),
-        (3, is_long, contexts.words_at(starts)),
-        (3, is_longer, contexts.words_before(lasts)[0]),
-        (4, every, contexts.names_before(starts)[0]),
-        (5, name_starts >= starts, names),
-    )
-    words = np.concatenate([np.where(counts, of, 0) for _, counts, of in columns])
-    kinds = np.repeat([kind for kind, _, _ in columns], len(starts))
+    columns = words_of_links(texts.contexts, texts.link_starts, texts.link_ends)
+    kinds = np.repeat(np.arange(len(columns)), [len(words) for _, words in columns])
+    links, words = (np.concatenate(parts) for parts in zip(*columns, strict=True))
     values = np.eye(len(WORD_COUNTS), dtype=np.int64)[kinds]
-    keys = np.tile(texts.document_of(starts), len(columns)) * np.int64(N_WORDS) + words
+    keys = texts.document_of(texts.link_starts)[links] * np.int64(N_WORDS) + words
     return keys[words > 0], values[words > 0]
 
 

@@ -1,24 +1,31 @@
 """Match the titles of a page's own links in its text, as DaLUKE did (thesis, section 3.1.1).
 
-The forms differ on every page, so many pages have a table together, each with a group of its own.
+Left out are matches that seem to be no name, or a part of a longer one. The forms differ on every
+page, so many pages have a table together, each with a group of its own.
 """
 
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, islice
 from operator import itemgetter
 
 import numpy as np
 
+from corpora.matching.contexts import SpanContexts
 from corpora.matching.form_table import FormTable
-from corpora.matching.surface_forms import fold
+from corpora.matching.name_edges import NameEdges
+from corpora.matching.surface_forms import WORD, fold
 from corpora.segmentation.language_tags import primary_language
 
 MIN_CHARACTERS = 3
+TitleMatch = tuple[int, int, str]
+"""Start, end and title."""
+PageLink = tuple[tuple[int, int], str | None]
+"""Span and title, redirects resolved; None for a title that must not be found."""
 _LETTER = re.compile(r"[^\W\d_]")
-_WORD = re.compile(r"\w+")
 _OPENING = 300  # the first characters of a page, which name its subject
 _BEFORE = re.compile(r"(?<!\w)(?:[^\W\d_]\w*|[^\W\d_]\.)[ \u00a0‐-]\Z")
 _STARTS = frozenset('\n.!?…:;"“„«»(–—•*')
@@ -37,6 +44,63 @@ _NOUNS_HAVE_CAPITALS = frozenset(
 """Languages whose common nouns have a capital, as in German."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Augmentation:
+    """The settings for matching titles."""
+
+    lang: str | None = None
+    min_characters: int = MIN_CHARACTERS
+    """The fewest characters of a form; 2 for languages where a character can be a word."""
+    name_edges: NameEdges | None = None
+    """What words beside a match say; None: not known."""
+
+
+def match_pages(
+    texts: Sequence[str],
+    names: Sequence[str | None],
+    links: Sequence[Sequence[PageLink]],
+    *,
+    how: Augmentation,
+    are_hidden: bool = False,
+) -> list[list[TitleMatch]]:
+    """Match the titles of each page's links, and its own (``names``), where they seem to be names.
+
+    Matches overlap no link, unless links count as hidden.
+    """
+    forms = [
+        page_forms(name, [t for _, t in linked], min_characters=how.min_characters, lang=how.lang)
+        for name, linked in zip(names, links, strict=True)
+    ]
+    occupied = [[] if are_hidden else [span for span, _ in linked] for linked in links]
+    found_titles = match_titles(texts, forms, occupied, lang=how.lang)
+    matches = [
+        spelled_as_linked(
+            text, alone(text, titles, linked, lang=how.lang), linked, own=name, lang=how.lang
+        )
+        for text, titles, linked, name in zip(texts, found_titles, links, names, strict=True)
+    ]
+    return matches if how.name_edges is None else _whole(texts, matches, how)
+
+
+def _whole(
+    texts: Sequence[str], matches: Sequence[Sequence[TitleMatch]], how: Augmentation
+) -> list[list[TitleMatch]]:
+    """Keep the matches between words that do not continue a name."""
+    begins = accumulate((len(text) + 1 for text in texts), initial=0)
+    spans = [
+        (begin + start, begin + end, " " in text[start:end])
+        for begin, text, titles in zip(begins, texts, matches, strict=False)
+        for start, end, _ in titles
+    ]
+    if how.name_edges is None or not spans:
+        return list(map(list, matches))
+    starts, ends, are_long = np.array(spans, np.int64).T
+    contexts = SpanContexts("\n".join(texts), np.empty(0, np.int64), lang=how.lang)
+    is_whole = how.name_edges.are_whole(contexts, starts, ends, are_long=are_long > 0)
+    flags = iter(is_whole.tolist())
+    return [[match for match in titles if next(flags)] for titles in matches]
+
+
 def page_forms(
     title: str | None,
     targets: Iterable[str | None],
@@ -51,8 +115,8 @@ def page_forms(
     brackets. A form of several titles means the page itself if it can, else the one that needs no
     qualifier if it is linked three times as often as all others, else none. Left out are forms of
     fewer than ``min_characters`` and forms without a letter. Links to qualified titles give no form
-    whose words are all in the page's own title: on the page of Taras Shevchenko ``Shevchenko`` is
-    not ``Shevchenko (crater)``.
+    whose words are all in the title of the page or of another link: on a page with Taras Shevchenko
+    ``Shevchenko`` is not ``Shevchenko (crater)``.
     """
     counts = Counter(target for target in targets if target is not None)
     meanings: dict[str, list[str]] = defaultdict(list)
@@ -64,14 +128,18 @@ def page_forms(
         others = sum(counts[title] for title in meanings[form]) - counts[best]
         if len(best) == len(form) and counts[best] >= _CLEAR * others:
             chosen[form] = best
-    if title is not None:
-        own = dict(_spelled([title], lang=lang))
-        words = {word for form in own for word in _WORD.findall(form)}
-        bare = [form for form, meant in chosen.items() if meant[-1:] == ")" and form[-1:] != ")"]
+    own = dict(_spelled([] if title is None else [title], lang=lang))
+    bare = [form for form, meant in chosen.items() if meant[-1:] == ")" and form[-1:] != ")"]
+    if bare:
+        holders = defaultdict(set)
+        for form, meant in [*own.items(), *_spelled(counts, lang=lang)]:
+            for word in WORD.findall(form):
+                holders[word].add(meant)
         for form in bare:
-            if words.issuperset(_WORD.findall(form)):
+            of_words = [holders[word] for word in WORD.findall(form)]
+            if of_words and len(set.intersection(*of_words)) > 1:
                 del chosen[form]
-        chosen |= own  # the page's own title wins
+    chosen |= own  # the page's own title wins
     return {
         form: meant
         for form, meant in chosen.items()
@@ -91,12 +159,12 @@ def _spelled(titles: Iterable[str], *, lang: str | None) -> Iterator[tuple[str, 
 
 def spelled_as_linked(
     text: str,
-    matches: Sequence[tuple[int, int, str]],
-    links: Sequence[tuple[tuple[int, int], str | None]],
+    matches: Sequence[TitleMatch],
+    links: Sequence[PageLink],
     *,
     own: str | None,
     lang: str | None = None,
-) -> list[tuple[int, int, str]]:
+) -> list[TitleMatch]:
     """Keep the matches whose letter case fits a name, judged by the page's links.
 
     A match fits if it is spelled as its title, or as the text of a link to the title. A small first
@@ -138,11 +206,11 @@ def spelled_as_linked(
 
 def alone(
     text: str,
-    matches: Sequence[tuple[int, int, str]],
-    links: Sequence[tuple[tuple[int, int], str | None]] = (),
+    matches: Sequence[TitleMatch],
+    links: Sequence[PageLink] = (),
     *,
     lang: str | None = None,
-) -> list[tuple[int, int, str]]:
+) -> list[TitleMatch]:
     """Keep the matches that are no part of a longer name, as quotation marks and capitals show.
 
     ``links`` are spans and titles. Left out are matches
@@ -202,7 +270,7 @@ def match_titles(
     occupied: Sequence[Sequence[tuple[int, int]]],
     *,
     lang: str | None = None,
-) -> list[list[tuple[int, int, str]]]:
+) -> list[list[TitleMatch]]:
     """Find the forms of each page in its text: (start, end, title), ordered and disjoint.
 
     From left to right, at each start of a word, the longest form is taken that overlaps none of the
@@ -238,7 +306,7 @@ def match_titles(
         groups=pages,
         borders=np.array(begins[1:], np.int64),
     )
-    matches: list[list[tuple[int, int, str]]] = [[] for _ in texts]
+    matches: list[list[TitleMatch]] = [[] for _ in texts]
     page_of = np.searchsorted(begins, found[0], side="right") - 1
     for page, start, end, number in zip(
         page_of.tolist(), *map(np.ndarray.tolist, found), strict=True

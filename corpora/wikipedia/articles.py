@@ -183,14 +183,14 @@ class ArticleReader:
             definitions=definitions.hash_of(asked) if definitions else None,
         )
 
-    def texts(self, pages: Iterable[object]) -> Iterator[str]:
+    def texts(self, pages: Iterable[object]) -> Iterator[PageText]:
         """Yield the text of each ``WikiPage`` that is an article; skip everything else."""
         for page in pages:
             if isinstance(page, WikiPage) and self._left_out(page) is None:
                 today = page.timestamp[:10]
                 yield extractor_of(self.engine)(
                     page.text, self.wiki, self.templates, title=page.title, today=today
-                ).text
+                )
 
     def _left_out(self, page: WikiPage) -> Redirect | LeftOut | None:
         """Return a ``Redirect`` or ``LeftOut`` if the page is no article.

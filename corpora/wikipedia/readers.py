@@ -6,13 +6,15 @@ from functools import cache
 from pathlib import Path
 
 from corpora.datasets.redirect_table import RedirectTable
+from corpora.matching.name_edges import NameEdges
+from corpora.matching.title_matches import Augmentation
 from corpora.segmentation.sentences import has_table, segmenter, segmenter_with
 from corpora.wikipedia.articles import ArticleReader
 from corpora.wikipedia.aside import KINDS
 from corpora.wikipedia.definitions import Definitions
 from corpora.wikipedia.disambiguation import signs_of
 from corpora.wikipedia.image_options import options_of
-from corpora.wikipedia.resolution import Augmentation, Resolver
+from corpora.wikipedia.resolution import Resolver
 from corpora.wikipedia.settings import WikiSettings
 from corpora.wikipedia.siteinfo import SiteInfo
 from corpora.wikipedia.templates import TemplateTable, has_templates, load_templates
@@ -50,7 +52,11 @@ def reader_of(
 def resolver_of(settings: WikiSettings, tables: Path) -> Resolver:
     """Build the resolver that finishes documents, once a run's ``tables`` hold all titles."""
     wiki = _wiki_of(settings)
-    augmentation = Augmentation(lang=wiki.lang, min_characters=3 if wiki.trail else 2)
+    augmentation = Augmentation(
+        lang=wiki.lang,
+        min_characters=3 if wiki.trail else 2,
+        name_edges=NameEdges.unpacked(settings.name_edges) if settings.name_edges else None,
+    )
     return Resolver(
         wiki.name,
         RedirectTable(tables / REDIRECTS),

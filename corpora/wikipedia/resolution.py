@@ -20,21 +20,13 @@ from corpora.datasets.columns import (
 from corpora.datasets.redirect_table import RedirectTable
 from corpora.datasets.schemas import EXAMPLE_COUNTS
 from corpora.matching.arrays import code_points, code_units
+from corpora.matching.title_matches import Augmentation, match_pages
 from corpora.wikipedia.reuse_links import as_written, find_finished, note_led_on, with_wiki
 from corpora.wikipedia.titles import ABROAD
 from corpora.wikipedia.unmatched import OWN, Unmatched, unmatched_of
 
 EXAMPLE_WORDS = 510
 """The most words of an example in the report's comparison with and without augmentation."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Augmentation:
-    """The settings for matching titles; see ``corpora/matching/title_matches.py``."""
-
-    lang: str | None = None
-    min_characters: int = 3
-    """The fewest characters of a form; 2 for languages where a character can be a word."""
 
 
 @dataclass(slots=True)
@@ -111,13 +103,6 @@ class Resolver:
         how: Augmentation,
     ) -> MentionColumn:
         """Add matches of each page's titles in its text, except titles that are ``unmatched``."""
-        from corpora.matching.title_matches import (
-            alone,
-            match_titles,
-            page_forms,
-            spelled_as_linked,
-        )
-
         starts, stops = mentions.numbers("start").tolist(), mentions.numbers("end").tolist()
         is_abroad = pc.starts_with(titles, ABROAD)
         targets = pc.if_else(
@@ -134,19 +119,8 @@ class Resolver:
         texts, spans = pages.column("text").to_pylist(), list(zip(starts, stops, strict=True))
         of_pages = [slice(*edges) for edges in pairwise(ends)]
         links = [list(zip(spans[of], targets[of], strict=True)) for of in of_pages]
-        forms = [
-            page_forms(name, targets[of], min_characters=how.min_characters, lang=how.lang)
-            for name, of in zip(names, of_pages, strict=True)
-        ]
-        occupied = [spans[of] for of in of_pages]
-        matched = match_titles(texts, forms, occupied, lang=how.lang)
-        kept = [
-            spelled_as_linked(
-                text, alone(text, matches, own, lang=how.lang), own, own=name, lang=how.lang
-            )
-            for text, matches, own, name in zip(texts, matched, links, names, strict=True)
-        ]
-        found, n_found = [match for matches in kept for match in matches], [*map(len, kept)]
+        of_each = match_pages(texts, names, links, how=how)
+        found, n_found = [match for matches in of_each for match in matches], [*map(len, of_each)]
         if not found:
             return mentions
         of_document = np.repeat(np.arange(len(n_found), dtype=np.int32), n_found)

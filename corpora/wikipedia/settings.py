@@ -31,6 +31,8 @@ class WikiSettings:
     expand_templates: bool
     abbreviations: Mapping[str, object] | None = None
     """A table that replaces ours of the language, as in a TOML file; None: ours."""
+    name_edges: str | None = None
+    """The words between which titles are matched (``NameEdges.packed``); None: not known."""
     earlier: Mapping[str, str] | None = None
     """The ``folder`` and ``fingerprint`` of a run from which rows are taken over, if any.
 

@@ -52,14 +52,14 @@ def test_inflected_forms_of_a_word_have_one_hash_and_each_han_character_is_a_wor
     assert len({first, school, life, 0}) == 4
 
 
-def test_the_edges_of_a_span_are_its_first_and_last_word():
-    text = "Bank of Finland 生物學"
+def test_the_words_of_spans_are_found_with_their_vowel_signs():
+    text = "Bank of Finland 生物學 कोल्हापूर शहर"
     contexts = SpanContexts(text, np.array([0]), lang=None)
 
-    first_ends, lasts = contexts.edges(np.array([0, 16]), np.array([15, 19]))
+    spans, offsets = contexts.words_inside(np.array([0, 16, 20]), np.array([15, 19, 33]))
 
-    assert first_ends.tolist() == [4, 17]
-    assert lasts.tolist() == [8, 18]
+    assert spans.tolist() == [0] * 3 + [1] * 3 + [2] * 2
+    assert offsets.tolist() == [0, 5, 8, 16, 17, 18, 20, 30]
 
 
 @pytest.mark.parametrize(

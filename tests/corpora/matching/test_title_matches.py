@@ -264,3 +264,10 @@ def test_the_subject_of_a_page_is_no_qualified_title_that_has_its_name():
     assert "шевченко" not in forms
     assert forms["кобзар"] == "Кобзар (книга)"
     assert forms["шевченко (кратер)"] == "Шевченко (кратер)"
+
+
+def test_a_word_of_another_linked_title_is_no_qualified_title():
+    forms = page_forms("Civil War", ["Lincoln (film)", "Abraham Lincoln", "Kobzar (book)"])
+
+    assert "lincoln" not in forms
+    assert forms["kobzar"] == "Kobzar (book)"

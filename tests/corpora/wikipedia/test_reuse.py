@@ -17,11 +17,12 @@ from corpora.datasets.redirect_table import RedirectTable, build_table
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
 from corpora.errors import DamagedDatasetError
+from corpora.matching.title_matches import Augmentation
 from corpora.system.buckets import Bucket
 from corpora.wikipedia import reuse_places
 from corpora.wikipedia.articles import WikiArticle
 from corpora.wikipedia.blocks import PageBlock, PageText, TitleLink
-from corpora.wikipedia.resolution import Augmentation, Resolver
+from corpora.wikipedia.resolution import Resolver
 from corpora.wikipedia.reuse_links import as_written, find_finished
 from corpora.wikipedia.reuse_places import Earlier, RowPlace, open_earlier
 from corpora.wikipedia.reuse_rows import PageRows, TakenRows
