@@ -12,12 +12,15 @@ from corpora.segmentation.language_tags import primary_language
 from corpora.segmentation.sentences import table_name
 from corpora.tei.abbreviations import Learned
 from corpora.tei.edition import CHARACTERS
+from corpora.tei.layout import LINES_JOINED
 from corpora.tei.prefixes import NOT_READ
 
 Counts = Mapping[str, int]
 _PASSED_OVER = re.compile(r"((?:left out|not chosen|not read): .+?)(?: \((characters|names)\))?")
 _LANGUAGE, _PATTERN = "language/", "pattern/"
 N_SHOWN = 50
+_SPACED = frozenset({"ko", "okm", "vi"})
+"""Languages that put spaces between words that are written in Chinese characters."""
 
 
 def warnings_of(counters: Counts, patterns: Sequence[str]) -> Iterator[str]:
@@ -45,6 +48,12 @@ def warnings_of(counters: Counts, patterns: Sequence[str]) -> Iterator[str]:
                 "stands for in [entities.spaces] of the edition file"
             )
     languages = languages_of(counters)
+    n, spaced = counters.get(LINES_JOINED, 0), languages.keys() & _SPACED
+    if n and spaced:
+        yield (
+            f"{n:,} line ends between Chinese characters are no spaces, though words of "
+            f"{', '.join(sorted(spaced))} have spaces between them: look at some"
+        )
     without = {lang: n for lang, n in languages.items() if not table_name(lang)}
     if n := sum(without.values()):
         ratio, named = n / languages.total(), ", ".join(lang or "not said" for lang in without)

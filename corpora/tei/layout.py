@@ -14,6 +14,8 @@ from corpora.segmentation.scripts import SOLID_WRAP, is_solid
 from corpora.tei.languages import Language
 from corpora.tei.xml import Element
 
+LINES_JOINED = "line ends joined without a space"
+"""The name of the counter of line ends between Chinese or Japanese characters."""
 XML_SPACE = " \t\r\n"
 WORDS = re.compile(r"[^ \t\r\n]+")
 _LETTERS = re.compile(r"[^\W\d_]+")

@@ -14,7 +14,7 @@ from corpora.runs.plan import InputFile
 from corpora.tei.edition import APART, SIGNS, Edition, ElementMeaning, Role
 from corpora.tei.include import INCLUDE, IncludedPart, with_included
 from corpora.tei.languages import Segmenters, count_languages, said_language
-from corpora.tei.layout import XML_SPACE, OpenName, TextLayout
+from corpora.tei.layout import LINES_JOINED, XML_SPACE, OpenName, TextLayout
 from corpora.tei.marks import (
     Mark,
     MarkContext,
@@ -201,7 +201,7 @@ class _Reader:
         if self.layout.hyphens_removed:
             self.counters["hyphens removed at line ends"] = self.layout.hyphens_removed
         if self.layout.lines_joined:
-            self.counters["line ends joined without a space"] = self.layout.lines_joined
+            self.counters[LINES_JOINED] = self.layout.lines_joined
         mentions = self._mentions(text)
         paragraphs = trim_paragraphs(self.layout.paragraphs, text)
         segmenters = Segmenters.of(self.layout.passages)

@@ -155,3 +155,14 @@ def test_learned_abbreviations_are_those_that_no_table_has_and_can_be_taken(edit
     )
     assert len(sentences(f"<p>{line}</p>", edition())) == 5
     assert len(sentences(f"<p>{line}</p>", taken)) == 3
+
+
+@pytest.mark.parametrize(("lang", "n_warnings"), [("ko", 1), ("zh", 0)])
+def test_line_ends_that_are_no_spaces_are_warned_of_where_words_have_spaces(
+    lang, n_warnings, edition
+):
+    text = read("<p>大<lb/>韓 民<lb/>國</p>", edition(), lang=f'xml:lang="{lang}"')
+
+    warnings = [each for each in warnings_of(text.counters, []) if "2 line ends" in each]
+
+    assert len(warnings) == n_warnings
