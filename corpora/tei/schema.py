@@ -47,9 +47,9 @@ _HEADER = (
 )
 _WRITTEN = frozenset(
     {"appInfo", "application", "change", "desc", "encodingDesc", "label", "name", "note"}
-    | {"persName", "ptr", "resp", "respStmt", "revisionDesc"}
+    | {"orgName", "persName", "placeName", "ptr", "resp", "respStmt", "revisionDesc", "rs"}
 )
-"""Elements of headers that are written beside names."""
+"""Elements of most names, and of headers, where they are written beside names."""
 _MOST_PARTS = 4
 """The number of times that a part of a schema is compiled; after that all of it is."""
 _SAID = re.compile(rb"TEI Edition:\s+(?:P5 )?Version(?:\xc2\xa0|\s)+(\d+\.\d+\.\d+)")
