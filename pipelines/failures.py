@@ -29,8 +29,8 @@ def failure_of(error: BaseException) -> CorpusError | None:
             text = re.sub(_OF_BEAM, "", str(cause))
             return cause if text == str(cause) else type(cause)(text)
         cause = cause.__cause__ or cause.__context__
-    if found := _IN_TEXT.search(str(error)):
-        return CorpusError(found[1])
+    if match := _IN_TEXT.search(str(error)):
+        return CorpusError(match[1])
     return None
 
 

@@ -50,11 +50,11 @@ def composed_with_offsets(text: str) -> tuple[str, Numbers | None]:
     parts: list[str] = []
     offsets: list[int] = []
     done = 0
-    for found in _WORD.finditer(text):
-        word = found[0]
+    for match in _WORD.finditer(text):
+        word = match[0]
         if unicodedata.is_normalized("NFC", word):
             continue
-        begin = found.start()
+        begin = match.start()
         compose = _remembered if len(word) <= _REMEMBERED else _composed_word
         composed_word, inside = compose(word)
         parts += (text[done:begin], composed_word)

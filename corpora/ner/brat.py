@@ -60,8 +60,8 @@ def is_standoff(head: str, *, name: str) -> bool:
 
     An empty file ``.ann`` is, too: it says that its text has no names.
     """
-    found = re.search(r"\S.*", head)
-    return bool(_FIRST.match(found[0])) if found else name.endswith(SUFFIXES)
+    match = re.search(r"\S.*", head)
+    return bool(_FIRST.match(match[0])) if match else name.endswith(SUFFIXES)
 
 
 def text_name(name: str) -> str:
@@ -82,16 +82,16 @@ def parse_standoff(lines: str, text: str) -> tuple[list[Mention], Counter[str]]:
     plain = lines.removeprefix("\ufeff").replace("\r\n", "\n")
     for number, line in _whole_names(plain.split("\n"), text):
         kind = _KINDS.get(line[:1])
-        if found := _NAME.fullmatch(line):
-            key = found[1]
+        if match := _NAME.fullmatch(line):
+            key = match[1]
             if key in names:
                 raise StandoffError(number, "columns", f"{key} is there twice. Rename one.")
-            edges = [place.split() for place in found[3].split(";")]
+            edges = [place.split() for place in match[3].split(";")]
             pieces = [(int(start), int(end)) for start, end in edges]
-            names[key] = _Name(number, found[2], pieces, found[4])
-        elif kind == "id" and (found := _ID.fullmatch(line)):
+            names[key] = _Name(number, match[2], pieces, match[4])
+        elif kind == "id" and (match := _ID.fullmatch(line)):
             counters["lines.id"] += 1
-            ids[found[1]] = _ESCAPES.sub(_plain, found[2])
+            ids[match[1]] = _ESCAPES.sub(_plain, match[2])
         elif line.strip() and (kind in {None, "id"} or "\t" not in line):
             shown = line[:80]
             raise StandoffError(number, "columns", f"{shown!r} is no line of standoff. Fix it.")
@@ -129,10 +129,10 @@ def _whole_names(lines: Sequence[str], text: str) -> Iterator[tuple[int, str]]:
     at = 0
     while at < len(lines):
         n = 1
-        if (found := _NAME.fullmatch(lines[at])) and ";" not in found[3]:
-            start, end = map(int, found[3].split())
+        if (match := _NAME.fullmatch(lines[at])) and ";" not in match[3]:
+            start, end = map(int, match[3].split())
             surface = text[start:end]
-            shown = " ".join([found[4] or "", *lines[at + 1 : at + 1 + surface.count("\n")]])
+            shown = " ".join([match[4] or "", *lines[at + 1 : at + 1 + surface.count("\n")]])
             n += surface.count("\n") if shown.split() == surface.split() else 0
         yield at + 1, " ".join(lines[at : at + n])
         at += n

@@ -66,8 +66,8 @@ def read_items(text: str, *, where: str) -> Iterator[object]:
 
 def _next(text: str, at: int) -> int:
     """Find the next character that is no white space of JSON, or the end."""
-    found = _NO_BLANK.search(text, at)
-    return found.start() if found else len(text)
+    match = _NO_BLANK.search(text, at)
+    return match.start() if match else len(text)
 
 
 def _malformed(where: str, at: int, problem: str) -> MalformedJsonError:

@@ -67,15 +67,15 @@ class _Piece(NamedTuple):
 def _pieces(text: str, start: int = 0, end: int | None = None) -> Iterator[_Piece]:
     """Yield the tags between two places; the last piece has only text."""
     at, limit = start, len(text) if end is None else end
-    for found in _TAG.finditer(text, start, limit):
-        before, at = text[at : found.start()], found.end()
-        name = found["name"] or ""
-        pairs = {key.lower(): value.strip("\"'") for key, value in _PAIR.findall(found[0])}
+    for match in _TAG.finditer(text, start, limit):
+        before, at = text[at : match.start()], match.end()
+        name = match["name"] or ""
+        pairs = {key.lower(): value.strip("\"'") for key, value in _PAIR.findall(match[0])}
         label = next((pairs[key] for key in _LABELS if pairs.get(key)), name)
         id = next((pairs[key] for key in ("docid", "id") if pairs.get(key)), "")
-        yield _Piece(found.start(), before, name, bool(found["end"]), unescape(label), id)
-        if found["empty"]:
-            yield _Piece(found.end(), "", name, is_end=True, label="", id="")
+        yield _Piece(match.start(), before, name, bool(match["end"]), unescape(label), id)
+        if match["empty"]:
+            yield _Piece(match.end(), "", name, is_end=True, label="", id="")
     yield _Piece(limit, text[at:limit], "", is_end=False, label="", id="", is_line=end is not None)
 
 
@@ -86,10 +86,10 @@ def _without_comments(text: str) -> str:
         parts += [text[at:start], "\n" * text.count("\n", start, end)]
         at = end + len("-->")
     text = "".join(parts) + text[at:]
-    if found := _DOCTYPE.match(text):
-        end = max(text.find("]", found.end()), found.end())
-        declared = "\n" * text.count("\n", found.end(), end)
-        text = f"{text[: found.end() - 1]}{declared}{text[end + 1 :]}"
+    if match := _DOCTYPE.match(text):
+        end = max(text.find("]", match.end()), match.end())
+        declared = "\n" * text.count("\n", match.end(), end)
+        text = f"{text[: match.end() - 1]}{declared}{text[end + 1 :]}"
     return text
 
 

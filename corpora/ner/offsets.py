@@ -97,7 +97,7 @@ def _starts(text: str, unit: str) -> list[int] | None:
         widths = (len(character.encode("utf-8", "surrogatepass")) for character in text)
         return list(accumulate(widths, initial=0))
     if unit == "characters with a line end as one" and "\r\n" in text:
-        ends = {found.start() for found in re.finditer("\r\n", text)}
+        ends = {match.start() for match in re.finditer("\r\n", text)}
         return list(accumulate((at not in ends for at in range(len(text))), initial=0))
     return None
 

@@ -75,8 +75,8 @@ def near_title(page: Sequence[Block], titles: Iterable[str]) -> Iterator[Block]:
 
 def names_of(line: str) -> tuple[str, ...]:
     """Extract the names from a line like ``By Jane Doe``; empty for any other line."""
-    found = (_BY.match(line) or _GLUED.match(line)) if len(line) <= _MAX_BYLINE else None
-    return _names_in(line[found.end() :]) if found else ()
+    match = (_BY.match(line) or _GLUED.match(line)) if len(line) <= _MAX_BYLINE else None
+    return _names_in(line[match.end() :]) if match else ()
 
 
 def joined_names(line: str) -> tuple[str, ...]:

@@ -252,11 +252,11 @@ class _Reader:
 
         A part after a bar is a site name too, if the part before it is a heading of the page.
         """
-        while found := _LAST_PART.fullmatch(title):
-            is_bar = not {"|", "｜"}.isdisjoint(title[found.end(1) : found.start(2)])
-            if key_of(found[2]) not in self.sites and not (is_bar and found[1] in self.heads):
+        while match := _LAST_PART.fullmatch(title):
+            is_bar = not {"|", "｜"}.isdisjoint(title[match.end(1) : match.start(2)])
+            if key_of(match[2]) not in self.sites and not (is_bar and match[1] in self.heads):
                 break
-            title = found[1]
+            title = match[1]
         return title
 
     def _authors(self) -> tuple[str, ...]:

@@ -74,9 +74,9 @@ def _list(value: str) -> set[str]:
 
 def license_of(license: str | None) -> str | None:
     """Return the SPDX id of a Creative Commons licence, given by its URL; None for any other."""
-    found = _CC.search((license or "").lower())
-    if not found:
+    match = _CC.search((license or "").lower())
+    if not match:
         return None
-    if found[3]:
-        return _PUBLIC[found[3]].format(found[4])
-    return f"CC-{found[1].upper()}-{found[2]}"
+    if match[3]:
+        return _PUBLIC[match[3]].format(match[4])
+    return f"CC-{match[1].upper()}-{match[2]}"

@@ -40,8 +40,8 @@ def read_id(text: str, *, types: tuple[str, ...] = ()) -> AuthorityId | None:
         return None
     schemes = _schemes()
     for scheme, address in schemes.addresses if "/" in text else ():
-        if found := address.search(text):
-            return AuthorityId(scheme, found[1])
+        if match := address.search(text):
+            return AuthorityId(scheme, match[1])
     named = [name for name in map(_plain, types) if name and name not in _GENERAL]
     for name in reversed(named):
         if name in schemes.by_name:

@@ -16,7 +16,7 @@ _END = re.compile(r"\r\n?|\n")
 
 def write_lines(places: CharacterPlaces) -> str:
     """Write ``OFFSET:LINE`` for each character that is in another line than the one before it."""
-    ends = [found.end() for found in _END.finditer(places.source.text)]
+    ends = [match.end() for match in _END.finditer(places.source.text)]
     written: list[str] = []
     last = 0
     for offset in range(len(places)):

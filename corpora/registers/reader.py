@@ -73,15 +73,15 @@ def _value(attributes: dict[str, str], names: Iterable[str]) -> tuple[str, str]:
 
 
 def _year(value: str) -> int | None:
-    found = _YEAR.match(value)
-    return int(found[1]) if found else None
+    match = _YEAR.match(value)
+    return int(match[1]) if match else None
 
 
 def _of_text(text: str) -> Date | None:
     years = [int(year) for year in _IN_TEXT.findall(_WITH_ERA.sub(" ", text))]
-    for found in _WITH_ERA.finditer(text):
-        sign = -1 if found["before"] else 1
-        years += [sign * int(year) for year in found.group("first", "last") if year]
+    for match in _WITH_ERA.finditer(text):
+        sign = -1 if match["before"] else 1
+        years += [sign * int(year) for year in match.group("first", "last") if year]
     return Date(" ".join(text.split()), min(years), max(years)) if years else None
 
 
@@ -157,7 +157,7 @@ def read_register(data: bytes, *, name: str) -> RegisterFile:
 def read_entries(root: Element, data: bytes, *, name: str) -> RegisterFile:
     """Read the entries of a parsed file."""
     prefixes = read_prefixes(root)
-    reader = _Reader(name, [found.end() for found in re.finditer(b"\n", data)], prefixes)
+    reader = _Reader(name, [match.end() for match in re.finditer(b"\n", data)], prefixes)
     reader.look_into(root, _Place())
     reader.name_after(root)
     return RegisterFile(tuple(reader.entries), reader.counters)

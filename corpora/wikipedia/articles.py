@@ -245,10 +245,10 @@ def find_redirect(page: WikiPage, wiki: Wiki) -> Redirect | None:
     """
     text = page.text
     start = text[:1] == "#" or text[:200].lstrip()[:1] == "#"
-    found = _REDIRECT.match(text) if start else None
-    if page.redirect is None and (found is None or page.namespace is not None):
+    match = _REDIRECT.match(text) if start else None
+    if page.redirect is None and (match is None or page.namespace is not None):
         return None  # a list may begin so, and newer dumps name the redirects
-    target = wiki.target(f":{found[2] if found else page.redirect}")
+    target = wiki.target(f":{match[2] if match else page.redirect}")
     is_elsewhere = target.reason == "interwiki" or target.title.startswith(ABROAD)
     title = wiki.title(page.redirect) if page.redirect else target.title
     if is_elsewhere:
@@ -292,6 +292,6 @@ def license_of(base: str, *, file: str = "", generator: str = "") -> str | None:
         return None
     if date := _DATE.search(file):
         return next(license for since, _, license in LICENSES if date[1] >= since)
-    found = _VERSION.search(generator)
-    version = tuple(int(number or 0) for number in found.groups()) if found else (999,)
+    match = _VERSION.search(generator)
+    version = tuple(int(number or 0) for number in match.groups()) if match else (999,)
     return next(license for _, since, license in LICENSES if version >= since)

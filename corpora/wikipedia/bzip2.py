@@ -168,13 +168,13 @@ def _find_blocks(file: IO[bytes], start: int) -> Iterator[int]:
 def _find(magic: int, data: bytes) -> Iterator[int]:
     """Find the bits at which a magic number begins, in order."""
     pattern = _PATTERNS[magic]
-    found = pattern.search(data)
-    while found:
-        shift = _INSIDES[magic][found[0]]
-        bit = 8 * (found.start() - (shift > 0)) + shift
+    match = pattern.search(data)
+    while match:
+        shift = _INSIDES[magic][match[0]]
+        bit = 8 * (match.start() - (shift > 0)) + shift
         if bit >= 0 and _bits(data, bit, _MAGIC_BITS) == magic:
             yield bit
-        found = pattern.search(data, found.start() + 1)
+        match = pattern.search(data, match.start() + 1)
 
 
 def _bits(data: bytes, start: int, length: int) -> int | None:

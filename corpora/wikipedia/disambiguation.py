@@ -33,8 +33,8 @@ class Signs:
         """Tell whether the brackets of a title mark a disambiguation page."""
         if title[-1:] not in (")", "）"):
             return False
-        found = _BRACKETS.search(title)
-        return found is not None and found[1].strip().lower() in self.qualifiers
+        match = _BRACKETS.search(title)
+        return match is not None and match[1].strip().lower() in self.qualifiers
 
     def in_text(self, text: str) -> bool:
         """Tell whether a magic word or a category in the wikitext marks a disambiguation page."""

@@ -201,9 +201,9 @@ def _head(source: DumpSource, *, name: str) -> bytes:
             break
         head += item.data
         check_encoding(head, name=name)
-        found = _END_OF_HEAD.search(head)
-        if found:
-            return head[: found.start()] + (found[0] if found[0].startswith(b"</") else b"")
+        match = _END_OF_HEAD.search(head)
+        if match:
+            return head[: match.start()] + (match[0] if match[0].startswith(b"</") else b"")
         if len(head) > MAX_HEAD_BYTES:
             break
     if b"<mediawiki" in head:

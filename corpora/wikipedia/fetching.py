@@ -261,11 +261,11 @@ class HttpClient:
         """Raise unless a response holds exactly the bytes of a part from ``begin`` to its end."""
         length: int | None = response.length
         if response.status == 206:
-            found = _RANGE.fullmatch(response.headers.get("Content-Range", ""))
-            if found is None or int(found[1]) != begin:
+            match = _RANGE.fullmatch(response.headers.get("Content-Range", ""))
+            if match is None or int(match[1]) != begin:
                 partial.restart()
                 raise _TryAgainError("sends another part of the file than was asked for")
-            length = int(found[2]) - begin if found[2] != "*" else length
+            length = int(match[2]) - begin if match[2] != "*" else length
         if length not in {None, part.size - begin}:
             size = (length or 0) + begin
             raise _TryAgainError(f"has {size:,} bytes, but {part.size:,} were promised")

@@ -30,14 +30,14 @@ SCRIPTS = {
 
 def symbol_of(tex: str) -> str:
     """Return what a formula of one letter or number shows; empty for other formulas."""
-    found = _SYMBOL.fullmatch(tex)
-    if found is None:
+    match = _SYMBOL.fullmatch(tex)
+    if match is None:
         return ""
-    symbol = found["plain"] or _LETTERS.get(found["name"], "")
-    if found["double"]:
+    symbol = match["plain"] or _LETTERS.get(match["name"], "")
+    if match["double"]:
         symbol = html5.get(f"{symbol}opf;", "")
-    digits = found["digit"] or found["digits"] or ""
-    kind = "sub" if found["script"] == "_" else "sup"
+    digits = match["digit"] or match["digits"] or ""
+    kind = "sub" if match["script"] == "_" else "sup"
     return symbol and symbol.replace("-", "−") + digits.translate(SCRIPTS[kind])
 
 

@@ -161,12 +161,12 @@ class Wiki:
 
     def page_at(self, address: str) -> LinkTarget:
         """Return the article of a Wikimedia wiki that an address leads to, as ``_abroad`` does."""
-        found = _WIKIMEDIA.match(decode(address))
-        project = found[2].replace("wikipedia", "wiki") if found else ""
-        other = _wikimedia(f"{found[1].replace('-', '_')}{project}") if found else None
-        if not (found and other and self._takes(other)):
+        match = _WIKIMEDIA.match(decode(address))
+        project = match[2].replace("wikipedia", "wiki") if match else ""
+        other = _wikimedia(f"{match[1].replace('-', '_')}{project}") if match else None
+        if not (match and other and self._takes(other)):
             return LinkTarget("interwiki", address, "", "")
-        there = other.target(f":{found[3]}")
+        there = other.target(f":{match[3]}")
         if there.reason:
             return there._replace(reason="interwiki")
         is_further = there.title.startswith(ABROAD)
@@ -202,8 +202,8 @@ class Wiki:
         """Return the page that a link leads to by ``Special:MyLanguage``; other links stay."""
         prefix, _, rest = name.lstrip(":").partition(":")
         is_special = rest and self.namespaces.get(prefix.strip().lower()) == SPECIAL
-        found = _MY_LANGUAGE.match(rest) if is_special else None
-        return f":{rest[found.end() :]}" if found else name
+        match = _MY_LANGUAGE.match(rest) if is_special else None
+        return f":{rest[match.end() :]}" if match else name
 
     def _with_colon(self, name: str, section: str, label: str) -> LinkTarget:
         """Parse a target after a leading colon.
@@ -385,8 +385,8 @@ def codes_of(name: str, lang: str) -> tuple[str, ...]:
 
 
 def _project_of(name: str) -> str:
-    found = _PROJECT.search(name)
-    return found[0] if found else ""
+    match = _PROJECT.search(name)
+    return match[0] if match else ""
 
 
 @cache

@@ -299,22 +299,22 @@ class WikitextReader:
         add = self.out.add
         steps: list[Step] = []
         position = 0
-        for found in self._pattern.finditer(line):
-            start, end = found.span()
+        for match in self._pattern.finditer(line):
+            start, end = match.span()
             if start < position:
                 continue  # inside a link that was read already
-            kind = found.lastindex
+            kind = match.lastindex
             if kind == _LINK:
                 if start > position:
                     add(line[position:start])
                 before = self.out.length
-                self.link(*found.group(1, 2, 3))
+                self.link(*match.group(1, 2, 3))
                 position = end
-            elif kind not in _MAY_BE_TEXT or not self.is_text(kind, found):
+            elif kind not in _MAY_BE_TEXT or not self.is_text(kind, match):
                 if start > position:
                     add(line[position:start])
                 before = self.out.length
-                position = self.markup(kind, found, line)
+                position = self.markup(kind, match, line)
             else:
                 continue
             if is_followed:

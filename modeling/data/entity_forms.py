@@ -68,7 +68,7 @@ class EntityForms:
 
     def _space_of(self, document: str) -> int:
         """Find the index of the space whose forms are looked up in a document; −1 for all."""
-        ends = [*(found.start() for found in _BORDERS.finditer(document)), len(document)]
+        ends = [*(match.start() for match in _BORDERS.finditer(document)), len(document)]
         known = (self._spaces[0].get(document[:end]) for end in reversed(ends))
         return next((number for number in known if number is not None), -1)
 

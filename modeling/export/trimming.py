@@ -51,11 +51,11 @@ def with_layers(numbers: Sequence[int], given: Pretrained) -> Pretrained:
     places = {number - 1: place for place, number in enumerate(numbers)}
     weights: dict[str, Tensor] = {}
     for name, tensor in given.weights.items():
-        found = _LAYER.match(name)
-        if found is None:
+        match = _LAYER.match(name)
+        if match is None:
             weights[name] = tensor
-        elif int(found[2]) in places:
-            weights[f"{found[1]}{places[int(found[2])]}{name[found.end() :]}"] = tensor
+        elif int(match[2]) in places:
+            weights[f"{match[1]}{places[int(match[2])]}{name[match.end() :]}"] = tensor
     encoder = replace(encoder, n_layers=len(numbers))
     return replace(given, config=replace(given.config, encoder=encoder), weights=weights)
 

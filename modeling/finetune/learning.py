@@ -74,8 +74,8 @@ def _depths(model: TaggingModel) -> dict[str, int]:
     n_layers, depths = model.config.encoder.n_layers, {}
     for name, _ in model.named_parameters():
         depths[name] = n_layers + 1
-        if name.startswith(_ENCODER) and (found := _LAYER.search(name)):
-            depths[name] = int(found[1]) + 1
+        if name.startswith(_ENCODER) and (match := _LAYER.search(name)):
+            depths[name] = int(match[1]) + 1
         elif name.startswith(_ENCODER) and "embeddings" in name:
             depths[name] = 0
     if len(set(depths.values())) < n_layers + 2:

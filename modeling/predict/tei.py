@@ -348,9 +348,9 @@ def text_with_names(
 
 def _to_tei(document: Document) -> bytes:
     """Make a TEI P5 file in UTF-8 with the paragraphs of a text, and no names."""
-    if found := NO_XML.search(document.text):
+    if match := NO_XML.search(document.text):
         raise CorpusError(
-            f"--format tei: character {found.start()} of the text (U+{ord(found[0]):04X}) cannot "
+            f"--format tei: character {match.start()} of the text (U+{ord(match[0]):04X}) cannot "
             "stand in XML. Take it out, or choose another --format."
         )
     lang = f" xml:lang={quoteattr(document.lang)}" if document.lang else ""
