@@ -165,7 +165,8 @@ def copied(given, folder):
     """Copy the ten small letters with the most names, the register and the edition."""
 
     def count_names(path):
-        return len(re.findall(rb"<(?:persName|placeName|orgName|rs)\b", path.read_bytes()))
+        body = path.read_bytes().partition(b"<body")[2]
+        return len(re.findall(rb"<(?:persName|placeName|orgName|rs)\b", body))
 
     small = (path for path in given.folder.glob("*.xml") if path.stat().st_size < MOST_BYTES)
     letters = sorted(small, key=count_names, reverse=True)[:10]
