@@ -34,7 +34,7 @@ class Costs:
     hashed: float = 1 / 1.3e9
     """Hashing a byte (``--measure``)."""
     id: float = 0.4e-6
-    """Comparing the id of a row with all others (docs/size.md)."""
+    """Comparing the id of a row with all others (docs/scale.md)."""
     xml: float = 0.145e-6
     """Reading a byte of XML of a dump, both stages together (docs/scale.md)."""
     redirect: float = 0.7e-6
