@@ -50,8 +50,6 @@ _WRITTEN = frozenset(
     | {"orgName", "persName", "placeName", "ptr", "resp", "respStmt", "revisionDesc", "rs"}
 )
 """Elements of most names, and of headers, where they are written beside names."""
-_MOST_PARTS = 4
-"""The number of times that a part of a schema is compiled; after that all of it is."""
 _SAID = re.compile(rb"TEI Edition:\s+(?:P5 )?Version(?:\xc2\xa0|\s)+(\d+\.\d+\.\d+)")
 """The version that a schema names, after a no-break space (UTF-8)."""
 
@@ -245,9 +243,9 @@ def expect(schema: Path, files: Iterable[Path]) -> None:
 class _Schema:
     """A schema of which only the content of elements that are in files is compiled.
 
-    libxml2 compiles all of the TEI's schema for 12 s. An element that is in no file stays where
-    others may contain it, and only its content is left out, with which nothing is compared. So all
-    errors are those of the whole schema.
+    libxml2 compiles all of the TEI's schema for 12 s, those of some projects minutes. An element
+    that is in no file stays where others may contain it, and only its content is left out, with
+    which nothing is compared. So all errors are those of the whole schema.
     """
 
     def __init__(self, path: Path) -> None:
@@ -257,19 +255,16 @@ class _Schema:
         self.expected: set[str] = set(_WRITTEN)
         """The local names of elements whose content is compiled next."""
         self._relax: RelaxNG | None = None
-        self._compiled: frozenset[str] | None = frozenset()
-        """The elements whose content is compiled; None: all."""
-        self._n_parts = 0
+        self._compiled = frozenset[str]()
+        """The elements whose content is compiled."""
 
     def for_elements(self, names: Set[str]) -> "RelaxNG":
         """Return the schema, with the content of these elements."""
-        names &= self.names
-        if self._relax is None or not (self._compiled is None or names <= self._compiled):
-            self.expected |= names
-            is_part = self._n_parts < _MOST_PARTS
-            self._compiled = frozenset(self.expected) if is_part else None
+        known = names & self.names
+        if self._relax is None or not known <= self._compiled:
+            self.expected |= known
+            self._compiled = frozenset(self.expected)
             self._relax = _compile(self.path, self.parser, self._compiled)
-            self._n_parts += is_part
         return self._relax
 
 
