@@ -54,6 +54,7 @@ class Apart(Generic[T]):
         except asyncio.CancelledError:
             stop(self.task, self.bounds)
             await asyncio.wait([running])  # then the next call starts a process of its own
+            running.exception()  # is of the killed process: nobody need know
             raise
 
     def _late(self) -> Refusal:

@@ -87,7 +87,7 @@ def test_hostile_patterns_are_stopped(ask):
     assert by_patterns(ask, "Otto kam.", "Otto") == ["Otto"]
 
 
-def test_a_call_whose_client_has_gone_ends_with_its_process():
+def test_a_call_whose_client_has_gone_ends_with_its_process(caplog):
     patterns = [{"label": "PER", "pattern": HOSTILE}]
     apart = Apart(PATTERNS, Bounds(seconds=600, wall_seconds=600))
 
@@ -100,6 +100,7 @@ def test_a_call_whose_client_has_gone_ends_with_its_process():
         return await waiting  # for ever, if the process lived
 
     assert asyncio.run(leave()) == []
+    assert not caplog.records
 
 
 def test_more_calls_than_may_wait_are_refused():
