@@ -207,7 +207,9 @@ class FoldedView:
             for entity, n in facts.meanings.items()
         }
         described: dict[str, Features] = {}
+        is_short = facts.kind == "person" and len(WORD.findall(form)) < 2
         for entity, values in plain.items():
+            is_known = any(values[_OF_MEANING.index(name)] for name in _KNOWN_BY)
             rivals = [other for id, other in plain.items() if id != entity]
             strongest = (
                 tuple(map(max, zip(*rivals, strict=True))) if rivals else (0.0,) * len(values)
@@ -220,6 +222,8 @@ class FoldedView:
                 "meanings": log(len(plain)),
                 "in the register": float(bool(known and entity in known.entries)),
                 "share between these two": values[-1] - strongest[-1],
+                "a person by one word": float(is_short),
+                "a person by one word alone": float(is_short and not is_known),
             }
         return described
 
@@ -250,6 +254,8 @@ _OF_MEANING = (
     *("tagged", "documents", "named elsewhere", "corresponds", "mentions"),
     "between these two",
 )
+_KNOWN_BY = ("named elsewhere", "corresponds", "between these two")
+"""What a letter says of an entity besides the form. Without it, a surname may be anyone's."""
 
 
 def _of_letter(of_meanings: Mapping[str, Features]) -> dict[str, float]:

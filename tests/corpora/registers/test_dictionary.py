@@ -9,6 +9,7 @@ from corpora.document import Document, Mention
 from corpora.errors import UsageError
 from corpora.registers.dictionary import Dictionary, labels_of
 from corpora.registers.joining import join
+from corpora.registers.places import FoldedView
 from corpora.registers.references import Referrer, parse_style
 from corpora.registers.register import read_registers
 from corpora.registers.tagged_names import TaggedNames
@@ -276,6 +277,20 @@ def letters(n, *, lines):
             text += f"{before}{name}{after}\n"
         source = f"{number}.xml"
         yield Document(id=source, group="tei", source=source, text=text, mentions=tuple(names))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_alone"),
+    [("Gestern sang Stein laut.", 1.0), ("Olga Stein kam, und gestern sang Stein laut.", 0.0)],
+)
+def test_a_surname_says_less_where_the_letter_says_nothing_else_of_the_person(text, is_alone):
+    edition = load_edition(edition_path("tei"))
+    document = Document(id="a", group="tei", source="a.xml", text=text)
+    view = FoldedView(TaggedNames([document], register(), edition))
+
+    meanings = view.places(document)[-1].of_meanings
+
+    assert meanings["P.4"]["a person by one word alone"] == is_alone
 
 
 def test_how_sure_a_name_must_be_is_learned_from_the_tagged_letters():
