@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 
 SPELLING = (
     *("words", "characters", "capital", "inner_capital", "uncased", "title", "part", "qualified"),
-    "letter",
+    *("letter", "like_title"),
 )
 """The facts on the spelling of a form: see ``spelling``."""
 _LETTER = re.compile(r"[^\W\d_]")
@@ -28,6 +28,7 @@ _QUALIFIER = re.compile(r" ?[(（].*[)）]$")
 MOST_WORDS = 3
 """The words of the longest parts of titles that are compared with forms."""
 _MOST = 127
+_STEM = 4  # the first characters by which inflected forms of a word are one
 _NAMES = pa.schema([SCHEMAS["chosen_forms"].columns.field("entity")])
 
 
@@ -119,7 +120,8 @@ def spelling(form: str, entity: str) -> tuple[int, ...]:
 
     The number of words and of characters; whether it begins with a capital, has one further inside,
     has no letter with case; is the title (without a qualifier), is a part of it; whether the
-    title has a qualifier; and whether the form has a letter at all.
+    title has a qualifier; whether the form has a letter at all; and whether it is the whole title,
+    but for the endings of words.
     """
     bare = bare_title(entity)
     return (
@@ -132,4 +134,9 @@ def spelling(form: str, entity: str) -> tuple[int, ...]:
         form != bare and form in bare,
         not entity.endswith(bare),
         _LETTER.search(form) is not None,
+        _stems(form) == _stems(entity.partition(":")[2] or entity),
     )
+
+
+def _stems(text: str) -> list[str]:
+    return [word[:_STEM] for word in WORD.findall(text.lower())]

@@ -81,11 +81,19 @@ class PlaceGate:
         merged = _without(texts.mentions, is_kept).merged(documents, more)
         return with_mentions(batch, merged), counts
 
+    def _may_mean_another(self, judged: JudgedPlaces) -> Flags:
+        """Tell which forms are no titles, and mean their entity in one other document alone.
+
+        So the *summer games* of 1936, or the *Presidential Palace* of one state.
+        """
+        is_linked_once = self.known.forms[judged.found.forms, 1] == 1
+        return np.asarray(is_linked_once & (judged.n_links == 0) & (judged.spelling[:, 9] == 0))
+
     def _decide(self, judged: JudgedPlaces, features: Floats) -> tuple[Floats | None, Flags]:
         """Return the probabilities of places, if they are known, and which places are sure."""
         if self.evidence is not None:
             chances = self.evidence.probabilities(features)
-            return chances, self.evidence.accepts(chances)
+            return chances, self.evidence.accepts(chances) & ~self._may_mean_another(judged)
         found, most = judged.found, max(FREQUENT * float(self.known.sizes[0, 0]), FEWEST)
         is_rare = self.known.forms[found.forms, 0] < most
         spans = _Spans(found.starts, found.ends, judged.spelling, is_rare)

@@ -108,6 +108,18 @@ def test_a_name_inside_a_longer_name_that_nobody_listed_is_held_back(tmp_path):
     assert added(tmp_path / "out")[-1] == ("Albta", " now.")
 
 
+def test_a_form_that_one_other_document_links_is_added_if_it_is_the_title(tmp_path):
+    linked = document(98, "They went to ", ("Zelbor", "Zelbor (Peru)"), " and ", ("Zelta", "Zelta"))
+    plain = document(99, "They went to Zelta and saw ", ("Velmo", "Velmo"), ", then to Zelbor too.")
+    write_dataset(tmp_path / "documents", [*wiki(), linked, plain])
+    more = "Zelbor\tx:Zelbor (Peru)\t1\t0.4\nZelta\tx:Zelta\t1\t0.4\n"
+    (tmp_path / "forms.tsv").write_text(FORMS + more, encoding="utf-8")
+
+    assert run(tmp_path, tmp_path / "out", "--min-precision", "0.5") == 0
+
+    assert [form for form, _ in added(tmp_path / "out") if form[:3] == "Zel"] == ["Zelta"]
+
+
 def test_the_model_and_its_precision_lie_beside_the_output(inputs, tmp_path, capsys):
     assert run(inputs, tmp_path / "out", "--min-precision", "0.8") == 0
 
