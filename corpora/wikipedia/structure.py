@@ -37,7 +37,7 @@ from corpora.wikipedia.templates import PIPE, TemplateTable, Treatment, split_ca
 from corpora.wikipedia.titles import FILE, Wiki, decode, note_category
 
 MAX_DEPTH = 20  # levels of templates inside shown parameters
-
+_BOX_LINES = 3  # the fewest lines, and named parameters, of a box
 _ROOM = 100_000
 
 _READ = ("literal", "dropped", "silent", "references")  # lists of ``tags.toml``
@@ -385,9 +385,10 @@ class Simplifier:
             self.count_links(text[start:end], "in_reference")
         else:
             self.count_links(text[start:end], "in_template")
-        if action.kind in ("drop", "show", "expand", "evaluate"):
-            if inside:
-                self.page.in_templates.append((action.name, inside))
+        is_lost = action.kind in ("drop", "show", "expand", "evaluate")
+        if is_lost and inside:
+            self.page.in_templates.append((action.name, inside))
+        if is_lost and not _is_box(text, start, inside):
             return self.drop(action.name)
         if action.kind == "silent":
             self.page.in_notes.append(inside)
@@ -652,6 +653,11 @@ def _begins_line(pieces: Sequence[str]) -> bool:
     """Tell whether the last line of a text in pieces is blank so far."""
     kept = next(filter(None, (piece.rstrip(" \t") for piece in reversed(pieces))), "")
     return kept[-1:] == "\n"
+
+
+def _is_box(text: str, start: int, inside: str) -> bool:
+    """Tell whether a template is a box before a paragraph, not a part of its first sentence."""
+    return text[start - 1 : start] in ("", "\n") and min(map(inside.count, "\n=")) >= _BOX_LINES
 
 
 def _mark(text: str, start: int, end: int) -> str:

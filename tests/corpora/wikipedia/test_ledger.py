@@ -75,6 +75,21 @@ def test_holes_have_the_names_of_what_dropped_out():
     assert page.hole_names == ["EWZ|Jahr", "<math>"]
 
 
+def test_a_box_before_a_paragraph_leaves_no_hole():
+    box = "{{Unknown\n| a = 1\n| b = 2\n| c = 3\n}}"
+
+    assert read(f"{box}The town lies.", lang="sw").holes == []
+    assert len(read(f"The town {box} lies.", lang="sw").holes) == 1
+
+
+@pytest.mark.parametrize(
+    ("template", "shown"),
+    [("{{Conversie|3|km}}", "3 km"), ("{{Fmtn|1000}}", "1000"), ("{{Cite quran|2|255}}", "2:255")],
+)
+def test_values_show_in_wikis_without_a_table_of_their_own(template, shown):
+    assert read(f"Der {template} Ort.", lang="sw").text == f"Der {shown} Ort."
+
+
 @pytest.mark.parametrize("lang", ["mr", "vi", "sw", "de", "zh"])
 @pytest.mark.parametrize(
     "template",
