@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from playwright.sync_api import Error as BrowserError
 from playwright.sync_api import sync_playwright
 
 from corpora.runs.plan import find_inputs
@@ -91,7 +92,10 @@ class Correcting(Editor):
             if not name.count():
                 continue  # another correction is around it
             name.click()
-            self.page.wait_for_selector(f".item.current[data-id='{id}']")
+            try:
+                self.page.wait_for_selector(f".item.current[data-id='{id}']", timeout=10_000)
+            except BrowserError:
+                continue  # another name is in its middle
             self.rows["show"]["done"] += "<" in self.page.inner_text("#inspector .markup")
             before, row = len(self.decisions()), waiting[0]
             self.press(*KEYS[row])
