@@ -8,7 +8,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
+from modeling.config import OBJECTIVES, EncoderConfig, HeadsConfig, PretrainConfig
 from modeling.data.batch import Targets
 from modeling.models.costs import (
     Lengths,
@@ -51,6 +51,16 @@ def test_operations_are_those_that_torch_counts(samples, pooling, transform):
     found = batch_flops(config, batch)
 
     assert found == 3 * counted(PretrainingModel.from_config(config), batch)
+
+
+def test_each_objective_has_a_head_and_its_operations():
+    for name, objective in OBJECTIVES.items():
+        entities = "subwords" if objective.rows == "subwords" else "mentions"
+        encoder = replace(LUKE, entities=entities)
+        config = PretrainConfig(encoder=encoder, heads=HeadsConfig(weights={name: 1.0}))
+
+        assert list(PretrainingModel.from_config(config).heads) == [name]
+        assert head_flops(config, {name: 1}) > 0
 
 
 @pytest.mark.parametrize("attention", ["relative", "whole_word", "whole_word_relative"])
