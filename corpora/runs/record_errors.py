@@ -43,7 +43,7 @@ def read_record(
     """
     try:
         return read()
-    except BaseException as error:  # noqa: BLE001 - see _check
+    except BaseException as error:  # noqa: BLE001 - see check_error
         return reject(error, source=source, position=position, excerpt=excerpt)
 
 
@@ -57,8 +57,8 @@ def read_rows(
     """
     try:
         done = read(batch)
-    except BaseException as error:  # noqa: BLE001 - see _check
-        _check(error)
+    except BaseException as error:  # noqa: BLE001 - see check_error
+        check_error(error)
     else:
         yield batch, done
         return
@@ -74,13 +74,13 @@ def read_file_records(records: Iterable[T], *, source: str) -> Iterator[T | Reje
     """Yield the records of a file; an exception turns the rest of the file into one rejection."""
     try:
         yield from records
-    except BaseException as error:  # noqa: BLE001 - see _check
+    except BaseException as error:  # noqa: BLE001 - see check_error
         yield reject(error, source=source)
 
 
 def reject(error: BaseException, *, source: str, position: str = "", excerpt: str = "") -> Rejected:
     """Log an exception and make it a rejection; raise it again where it is no error of a record."""
-    _check(error)
+    check_error(error)
     frame = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{source}: {position}" if position else source
     _write_log(error, where=where, frame=frame)
@@ -97,7 +97,7 @@ def reject(error: BaseException, *, source: str, position: str = "", excerpt: st
     )
 
 
-def _check(error: BaseException) -> None:
+def check_error(error: BaseException) -> None:
     """Raise an exception again unless it is the error of a record; panics of Rust libraries are."""
     is_panic = type(error).__name__ == "PanicException"
     if isinstance(error, _OF_THE_RUN) or not (is_panic or isinstance(error, Exception)):

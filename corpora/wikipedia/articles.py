@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
+from corpora.runs.record_errors import check_error
 from corpora.segmentation.sentences import Segmenter, segmenter
 from corpora.wikipedia import wikiextractor, wikitext
 from corpora.wikipedia.authority import IDS, NOTHING, TYPE, Authority, count_ids
@@ -184,13 +185,25 @@ class ArticleReader:
         )
 
     def texts(self, pages: Iterable[object]) -> Iterator[PageText]:
-        """Yield the text of each ``WikiPage`` that is an article; skip everything else."""
+        """Yield the text of each ``WikiPage`` that is an article; skip everything else.
+
+        A page that an error of ours ends is skipped, too: the unit that has it rejects it.
+        """
         for page in pages:
-            if isinstance(page, WikiPage) and self._left_out(page) is None:
-                today = page.timestamp[:10]
-                yield extractor_of(self.engine)(
-                    page.text, self.wiki, self.templates, title=page.title, today=today
-                )
+            try:
+                text = self._text(page) if isinstance(page, WikiPage) else None
+            except BaseException as error:  # noqa: BLE001 - see check_error
+                check_error(error)
+                continue
+            if text is not None:
+                yield text
+
+    def _text(self, page: WikiPage) -> PageText | None:
+        if self._left_out(page) is not None:
+            return None
+        today = page.timestamp[:10]
+        extract = extractor_of(self.engine)
+        return extract(page.text, self.wiki, self.templates, title=page.title, today=today)
 
     def _left_out(self, page: WikiPage) -> Redirect | LeftOut | None:
         """Return a ``Redirect`` or ``LeftOut`` if the page is no article.
