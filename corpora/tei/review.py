@@ -20,7 +20,7 @@ from pathlib import Path
 
 from corpora.document import Document, Mention, reading_order
 from corpora.errors import UsageError
-from corpora.system.cells import guarded, unguarded
+from corpora.system.cells import cell_of, text_of
 from corpora.system.parsing import parse_json
 from corpora.tei.decisions import CONTEXT as SIDE
 from corpora.tei.decisions import Answers, DecidedName, Decision, Decisions
@@ -51,10 +51,6 @@ REVIEW = Model(id="onoma-review", name="Onoma, list of candidates", version="", 
 """Stands in place of a model for names that a person found."""
 NOT_ACCEPTED, CHANGED, REPEATED = "not accepted", "the text has changed since", "given twice"
 NOT_FOUND, AMBIGUOUS = "the name is not in the text there", "the name is there more than once"
-_ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
-_ESCAPED = str.maketrans(_ESCAPES)
-_PLAIN = {escape: character for character, escape in _ESCAPES.items()}
-_ESCAPE = re.compile(r"\\.", re.DOTALL)
 _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF16_LE: "utf-16",
@@ -119,7 +115,7 @@ def write_candidates(path: Path, found: Iterable[tuple[str, Document, Sequence[M
         rows.writerow(COLUMNS)
         for file, document, mentions in found:
             for mention in sorted(mentions, key=reading_order):
-                rows.writerow(map(guarded, _row(file, document, mention)))
+                rows.writerow(map(cell_of, _row(file, document, mention)))
                 number += 1
     return number
 
@@ -127,13 +123,13 @@ def write_candidates(path: Path, found: Iterable[tuple[str, Document, Sequence[M
 def _row(file: str, document: Document, mention: Mention) -> list[str]:
     text, start, end = document.text, mention.start, mention.end
     score = "" if mention.score is None else f"{mention.score:.4f}"
-    label, entity = mention.label or "", _escape(mention.entity or "")
+    label, entity = mention.label or "", mention.entity or ""
     return [
-        _escape(file),
-        _escape(document.id),
-        _escape(text[max(0, start - CONTEXT) : start]),
-        _escape(text[start:end]),
-        _escape(text[end : end + CONTEXT]),
+        file,
+        document.id,
+        text[max(0, start - CONTEXT) : start],
+        text[start:end],
+        text[end : end + CONTEXT],
         label,
         entity,
         score,
@@ -144,14 +140,6 @@ def _row(file: str, document: Document, mention: Mention) -> list[str]:
         "",
         "",
     ]
-
-
-def _escape(text: str) -> str:
-    return text.translate(_ESCAPED)
-
-
-def _unescape(text: str) -> str:
-    return _ESCAPE.sub(lambda found: _PLAIN.get(found[0], found[0]), text)
 
 
 def read_candidates(path: Path) -> list[ReviewedLine]:
@@ -193,7 +181,7 @@ def _decoded(data: bytes) -> str:
 
 def _candidate(cells: Mapping[str, str], where: str) -> ReviewedLine:
     plain = dict.fromkeys(COLUMNS, "")
-    plain |= {name: _unescape(unguarded(value)) for name, value in cells.items()}
+    plain |= {name: text_of(value) for name, value in cells.items()}
     answer = plain.get("accept", "").strip().lower()
     if answer not in _YES | _NO:
         raise UsageError(f"{where}: accept is {answer!r}; write yes, no, or nothing for yes.")

@@ -8,7 +8,7 @@ from typing import Final, Literal
 import numpy as np
 
 from corpora.document import TokenSpan
-from corpora.system.cells import guarded
+from corpora.system.cells import cell_of
 from modeling.data.predictions import PredictedSpan, Tagged
 from modeling.taggers.counts import (
     Key,
@@ -140,7 +140,6 @@ COLUMNS = (
     "text",
 )  # fmt: skip
 """The columns of the list of errors; starts and ends count words and are half-open."""
-_ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 
 
 def list_errors(runs: Mapping[str, tuple[Sequence[Tagged], Sequence[Finding]]]) -> Iterator[str]:
@@ -153,7 +152,7 @@ def list_errors(runs: Mapping[str, tuple[Sequence[Tagged], Sequence[Finding]]]) 
         for finding in findings:
             if finding.kind != "correct":
                 cells = _line(run, tagged[finding.index], finding)
-                yield "\t".join(guarded(cell.translate(_ESCAPES)) for cell in cells) + "\n"
+                yield "\t".join(map(cell_of, cells)) + "\n"
 
 
 def _line(run: str, one: Tagged, found: Finding) -> Iterator[str]:
