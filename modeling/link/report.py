@@ -1,6 +1,5 @@
 """The report on links: tables in Markdown, the numbers as JSON, and a table of all mentions."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -9,7 +8,7 @@ from typing import Any, Final
 
 from corpora.reports import counted
 from corpora.reports.pages import Block, Heading, Prose, Table, to_markdown
-from corpora.system.cells import guarded
+from corpora.system.cells import cell_of
 from corpora.system.writing import write_json, write_text
 from modeling.bootstrap import Interval
 from modeling.link.evaluation import F1, RANKS, BootstrapRatio, Outcome, OutcomeRatios, groups
@@ -188,4 +187,4 @@ def _rows(outcomes: Sequence[Outcome]) -> Iterator[str]:
 def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4f}"
-    return "" if value is None else guarded(json.dumps(str(value), ensure_ascii=False)[1:-1])
+    return "" if value is None else cell_of(str(value))

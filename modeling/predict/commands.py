@@ -22,7 +22,7 @@ from corpora.ner.sentence_rows import RowMaker
 from corpora.reports import counted
 from corpora.runs.named_files import write_named
 from corpora.system.arguments import Summary, say
-from corpora.system.cells import guarded
+from corpora.system.cells import cell_of
 from corpora.system.expat_version import warn_of_old_expat
 from corpora.tagging import to_iob2
 from corpora.tei.edition import edition_path, load_edition
@@ -191,9 +191,8 @@ def format_mentions(document: Document, form: str) -> Iterator[str]:
     for mention in document.mentions:
         surface = document.text[mention.start : mention.end]
         if form == "tsv":
-            label, score = guarded(mention.label or ""), f"{mention.score:.4f}"
-            shown = guarded(json.dumps(surface, ensure_ascii=False)[1:-1])
-            yield f"{mention.start}\t{mention.end}\t{label}\t{score}\t{shown}\n"
+            label, score = cell_of(mention.label or ""), f"{mention.score:.4f}"
+            yield f"{mention.start}\t{mention.end}\t{label}\t{score}\t{cell_of(surface)}\n"
         else:
             yield json.dumps(_values(mention, mention.score, surface), ensure_ascii=False) + "\n"
 
