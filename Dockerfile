@@ -8,15 +8,20 @@
 # bytes (pyarrow, icu4py): use one image for both, or give --build-arg CONSTRAINTS a
 # file that `pip freeze --exclude onoma` made where the launcher runs, inside this folder.
 #
-# The base images are named by tag. To build the same image next year, name them by digest:
-# docker buildx imagetools inspect python:3.11-slim says it.
+# Python's image is named by the digest of its index (3.11.16, all architectures). For another Python:
+# --build-arg PYTHON=3.12 --build-arg DIGEST=@sha256:...; without digest, --build-arg DIGEST=.
+# docker buildx imagetools inspect python:3.12-slim says it.
 ARG PYTHON=3.11
+ARG DIGEST=@sha256:9c900dea9e8fb7e16277c179b555cc72d29a352dbc33cff48ad5a0412fd5bfc7
 ARG BEAM=2.77.0
 
 # Beam's own image, for the program that starts workers; nothing else is taken from it.
 FROM apache/beam_python${PYTHON}_sdk:${BEAM} AS beam
 
-FROM python:${PYTHON}-slim AS wheel
+FROM python:${PYTHON}-slim${DIGEST} AS wheel
+ARG PYTHON
+# With a digest, Docker does not look at the tag.
+RUN python -c "import sys; sys.version.startswith('${PYTHON}.') or sys.exit('DIGEST: of another Python')"
 WORKDIR /source
 COPY pyproject.toml README.md LICENSE ./
 COPY onoma onoma
@@ -25,7 +30,7 @@ COPY pipelines pipelines
 COPY modeling modeling
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 
-FROM python:${PYTHON}-slim
+FROM python:${PYTHON}-slim${DIGEST}
 ARG BEAM
 ARG CONSTRAINTS=constraints.txt
 ARG EXTRAS=pipelines,tei,news,chinese

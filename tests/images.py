@@ -174,6 +174,7 @@ def _run(image: Image, rest: str, stages: Mapping[str, Image], scope: Mapping[st
 
 
 def _base(name: str, root: Path) -> Image:
+    name = re.sub("@sha256:[0-9a-f]{64}$", "", name)
     if found := re.fullmatch(r"apache/beam_python[\d.]+_sdk:([\d.]+)", name):
         return _beam(root, found[1])
     if name == f"python:{sys.version_info.major}.{sys.version_info.minor}-slim":

@@ -32,6 +32,15 @@ def required(extras):
     return [Requirement(line) for line in lines]
 
 
+def test_the_base_image_is_named_by_digest():
+    dockerfile = (ROOT / "Dockerfile").read_text("utf-8")
+    bases = re.findall(r"^FROM (python:\S+)", dockerfile, re.MULTILINE)
+
+    assert bases
+    assert all(base.endswith("${DIGEST}") for base in bases)
+    assert re.search(r"^ARG DIGEST=@sha256:[0-9a-f]{64}$", dockerfile, re.MULTILINE)
+
+
 def test_actions_are_pinned_by_commit_and_the_image_does_not_run_as_root():
     workflows = "".join(file.read_text("utf-8") for file in (ROOT / ".github").rglob("*.yml"))
     used = re.findall(r"uses: (\S+)", workflows)
