@@ -50,15 +50,12 @@ def add_boundary(symbols, piece):
 def thai_segments(text):
     """Return Thai letters, each with the vowels and tones above, below and (ำ) after it.
 
-    ``None`` is a boundary, ``line`` one with a line end; ``other`` is a number.
+    ``None`` is a boundary, ``line`` one with a line end.
     """
     symbols = ["line"]
-    for found in re.findall("(?:[ก-ะาเ-ๅ]|[0-9])[ัิ-ฺ็-๎ำ]*|.", text + "\n", re.DOTALL):
+    for found in re.findall("[ก-ะาเ-ๅ][ัิ-ฺ็-๎ำ]*|.", text + "\n", re.DOTALL):
         if "ก" <= found[0] <= "ะ" or found[0] in "าเแโใไๅ":
             symbols.append(found)
-        elif found[0].isdecimal():
-            if symbols[-1] != "other":
-                symbols.append("other")
         else:
             add_boundary(symbols, found)
     return symbols
