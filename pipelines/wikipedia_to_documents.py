@@ -315,7 +315,7 @@ def _with_learned(
 
     Abbreviations are those of ``--abbreviations``, or learned where we have no table of the
     language. The words beside names serve to match titles. From an earlier run, whose sentences and
-    matches are taken over, both are taken.
+    matches can be taken over, both are taken.
     """
     from corpora.matching import name_edges
     from corpora.segmentation import abbreviations
@@ -326,7 +326,8 @@ def _with_learned(
     table = read_checked(options.abbreviations) if options.abbreviations else None
     needs_table = table is None and not has_table(settings.site.lang)
     before = earlier.plan["parameters"] if earlier else {}
-    if before.get("lang") == settings.site.lang:
+    is_alike = (before.get("lang"), before.get("augment")) == (settings.site.lang, settings.augment)
+    if is_alike and "name_edges" in before:  # earlier versions have none
         table = before["abbreviations"] if needs_table else table
         return replace(settings, abbreviations=table, name_edges=before["name_edges"])
     if settings.augment == "off" and not needs_table:
@@ -337,7 +338,8 @@ def _with_learned(
         n_characters += len(page.text)
         if n_characters >= abbreviations.MAX_CHARACTERS:
             break
-    words = name_edges.learn(texts, lang=settings.site.lang)
+    is_matching = settings.augment != "off"
+    words = name_edges.learn(texts, lang=settings.site.lang) if is_matching else None
     if needs_table:
         table = abbreviations.learn(text for text, _ in texts) or None
     return replace(settings, abbreviations=table, name_edges=words.packed() if words else None)

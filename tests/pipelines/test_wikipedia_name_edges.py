@@ -3,6 +3,7 @@
 import pytest
 
 from corpora.datasets.shards import open_dataset
+from corpora.wikipedia import reuse
 from tests.corpora.wikipedia.small_wiki import Page, SmallWiki
 from tests.pipelines.test_wikipedia_sentences import build
 
@@ -46,3 +47,20 @@ def test_a_refresh_keeps_the_words_of_the_earlier_run(learned, tmp_path):
     dump = dump_of(tmp_path, name, n_links=20, more=" More.")
 
     assert matched(build(dump, tmp_path / "new", "--reuse", learned)) == [" in "]
+
+
+def test_a_run_after_one_without_matches_learns_the_words(tmp_path):
+    dump = dump_of(tmp_path, "kleinwiki-20261101-pages-articles.xml", n_links=2000)
+    build(dump, tmp_path / "old", "--augment", "off")
+
+    assert matched(build(dump, tmp_path / "new", "--reuse", tmp_path / "old")) == [" in "]
+
+
+def test_a_run_after_one_of_a_version_without_words_learns_them(monkeypatch, tmp_path):
+    dump = dump_of(tmp_path, "kleinwiki-20261101-pages-articles.xml", n_links=2000)
+    build(dump, tmp_path / "old")
+    before = reuse.find_earlier(tmp_path / "old", output=tmp_path / "new")
+    del before.plan["parameters"]["name_edges"]
+    monkeypatch.setattr(reuse, "find_earlier", lambda *_, **__: before)
+
+    assert matched(build(dump, tmp_path / "new", "--reuse", tmp_path / "old")) == [" in "]
