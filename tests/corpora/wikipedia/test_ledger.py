@@ -84,7 +84,14 @@ def test_a_box_before_a_paragraph_leaves_no_hole():
 
 @pytest.mark.parametrize(
     ("template", "shown"),
-    [("{{Conversie|3|km}}", "3 km"), ("{{Fmtn|1000}}", "1000"), ("{{Cite quran|2|255}}", "2:255")],
+    [
+        ("{{Conversie|3|km}}", "3 km"),
+        ("{{Fmtn|1000}}", "1000"),
+        ("{{Cite quran|2|255}}", "2:255"),
+        ("{{km2|367.58|m}}", "367.58 km²"),
+        ("{{USS|Nautilus|SSN-571|6}}", "USS Nautilus"),
+        ("{{начало цитаты}}wide{{конец цитаты|источник=p. 7}}", "wide — p. 7"),
+    ],
 )
 def test_values_show_in_wikis_without_a_table_of_their_own(template, shown):
     assert read(f"Der {template} Ort.", lang="sw").text == f"Der {shown} Ort."
