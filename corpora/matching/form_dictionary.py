@@ -1,10 +1,10 @@
 """A dictionary of surface forms: what each form means, whether it is worth matching, and matching.
 
 *Prior*: of the mentions with a form, the fraction that means an entity. *Link probability*: of all
-places where a form stands, the fraction that are mentions. A mention that the dictionary adds has
-the score prior × link probability: the probability that a text like those that were counted links
-this form to this entity. If the link probability is unknown, the score is the prior; if that is
-unknown too, there is no score.
+places where a form stands, the fraction that are mentions. A mention that the dictionary adds has,
+unless a gate judges it, the score prior × link probability: the probability that a text like those
+that were counted links this form to this entity. If the link probability is unknown, the score is
+the prior; if that is unknown too, there is no score.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,8 @@
 """Plans of runs: inputs, units of work, and a fingerprint.
 
-The fingerprint covers exactly what decides the bytes of the output: relative names, sizes and
-hashes of the inputs, parameters, schemas, units, code, and versions of the libraries that write
+The fingerprint covers what decides the bytes of the output: relative names and sizes of inputs,
+what their store knows of them (``Plan.fingerprint``) or their hashes (``Build.fingerprint``, of
+what is published), parameters, schemas, units, code, and versions of the libraries that write
 shards. It does not cover the runner, the number of workers, and absolute paths.
 """
 

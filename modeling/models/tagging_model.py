@@ -5,7 +5,7 @@ Shapes: S sentences, W words, T subwords, P candidate spans, D width, G features
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
+from typing import Self, assert_never
 
 import torch
 from torch import Tensor, nn
@@ -172,21 +172,21 @@ def build_head(config: TaggerConfig, class_weights: Tensor | None = None) -> Tok
 
     Class weights are not for a CRF, whose loss is of sentences and not of words.
     """
-    head, width, tagset = config.head, config.encoder.width, TagSet(config.labels)
-    if head.scores_spans:
-        return SpanHead(
-            width=width,
-            n_labels=len(config.labels),
-            features=head.span_features,
-            dropout=head.dropout,
-            n_features=config.n_features,
-            class_weights=class_weights,
-            max_candidates=head.max_candidates,
-            skip_below=head.skip_below,
-            reading=head.span_reading,
-        )
-    width += config.n_features
+    head, tagset = config.head, TagSet(config.labels)
+    width = config.encoder.width + config.n_features
     match head.kind:
+        case "span":
+            return SpanHead(
+                width=config.encoder.width,
+                n_labels=len(config.labels),
+                features=head.span_features,
+                dropout=head.dropout,
+                n_features=config.n_features,
+                class_weights=class_weights,
+                max_candidates=head.max_candidates,
+                skip_below=head.skip_below,
+                reading=head.span_reading,
+            )
         case "softmax":
             return SoftmaxHead(
                 width=width, tagset=tagset, dropout=head.dropout, class_weights=class_weights
@@ -206,4 +206,6 @@ def build_head(config: TaggerConfig, class_weights: Tensor | None = None) -> Tok
             transitions = RuledTransitions(
                 follows=tagset.follows, begins=tagset.begins, init=head.crf_init
             )
+        case unknown:
+            assert_never(unknown)
     return CrfHead(width=width, tagset=tagset, transitions=transitions, dropout=head.dropout)

@@ -1,4 +1,4 @@
-"""Work that a stranger's request can make long, in a process of its own."""
+"""The patterns of a stranger's request, which can take long, matched in a process of their own."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pytest
 
 from corpora.datasets.schemas import SCHEMAS
+from corpora.examples.maker import TRAIN, VALIDATION
+from corpora.lexicon.ranking import FLAGS
 from corpora.store import catalogue
 from corpora.store.catalogue import main
 from corpora.store.inspection import verify
@@ -48,6 +50,11 @@ def folder(tmp_path_factory):
         plan = {"fingerprint": "0" * 64}
         write_dataset(folder / name, rows[:2], rows[2:], schema=name, plan=plan)
     return folder
+
+
+def test_columns_are_described_with_the_values_that_they_can_have():
+    assert KINDS["lexicon"]["flags"] == ", ".join(FLAGS)
+    assert KINDS["examples"]["split"] == f"{TRAIN} or {VALIDATION}"
 
 
 def test_every_kind_that_a_run_publishes_is_described():
