@@ -14,14 +14,12 @@ from corpora.errors import UsageError
 from corpora.system import imports
 from corpora.system.arguments import (
     ENDS,
-    SUMMARY,
     Summary,
     add_options,
     check,
     end,
     fail,
     make_parser,
-    option,
     say,
     values_of,
 )
@@ -87,12 +85,6 @@ class Termination:
             os.write(2, _PATIENCE)  # the interrupted code may be writing to sys.stderr
 
 
-def as_json() -> bool:
-    """Declare the field ``json`` of the options of a command that returns a ``Summary``."""
-    is_given: bool = option(default=False, help=SUMMARY)
-    return is_given
-
-
 def show(lines: Iterable[str | Summary]) -> Summary | None:
     """Write lines to standard output; return the summary if there is one among them."""
     summary = None
@@ -116,7 +108,7 @@ def start(
 ) -> int:
     """Read the command line into ``kind``, a frozen dataclass, and do the ``work``.
 
-    If ``kind`` has a field ``json`` (``as_json``) and it is set, only the summary is written to
+    If ``kind`` has a field ``json`` and it is set, only the summary is written to
     standard output, and all other output to standard error.
 
     Returns the status of the summary, or 0; 1 for an error, 130 for Ctrl-C, 143 for SIGTERM. Ends

@@ -14,13 +14,12 @@ a new model is no worse than the current one, use onoma evaluate --against … -
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.errors import UsageError
-from corpora.system.arguments import Summary, not_empty, option, say
+from corpora.system.arguments import SUMMARY, Summary, not_empty, option, option_table, say
 from corpora.system.buckets import is_url
-from modeling.command import as_json, start
+from modeling.command import start
 
 KIND = "model"
 """The ``kind`` in the ``run.json`` of a published model, which has no datasets."""
@@ -79,31 +78,26 @@ def _files(run: Path, evaluation: Path | None) -> Mapping[str, Path]:
     return files
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options:
     """Options of the command."""
 
     run: Path = option(
-        positional=True, metavar="RUN", help="finished run of onoma pretrain or onoma finetune"
+        "finished run of onoma pretrain or onoma finetune", positional=True, metavar="RUN"
     )
     shelf: str = option(
+        "folder of the model's versions in the store, here or in a bucket (s3://, gs://, az://)",
         positional=True,
         type=not_empty,
         metavar="STORE/NAME",
-        help="folder of the model's versions in the store, here or in a bucket (s3://, gs://, "
-        "az://)",
     )
     version: str | None = option(
-        None,
-        help="name of the version, such as 20261101 (default: made from the hashes of the files)",
+        "name of the version, such as 20261101 (default: made from the hashes of the files)"
     )
     evaluation: Path | None = option(
-        None,
-        metavar="DIR",
-        help="folder of reports to publish with the model (default: RUN/evaluation, if there is "
-        "one)",
+        "folder of reports to publish with the model (default: RUN/evaluation, if there is one)"
     )
-    json: bool = as_json()
+    json: bool = option(SUMMARY)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

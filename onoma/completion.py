@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 import onoma
-from corpora.system.arguments import execute, option, parse
+from corpora.system.arguments import execute, option, option_table, parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +106,11 @@ def _fish(text: str) -> str:
     return f"'{escaped}'"
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options:
     """Options of the command."""
 
-    shell: Literal["bash", "zsh", "fish"] = option(
-        positional=True, help="shell to write the script for"
-    )
+    shell: Literal["bash", "zsh", "fish"] = option("shell to write the script for", positional=True)
 
 
 def all_words() -> dict[str, CompletionWords]:

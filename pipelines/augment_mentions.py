@@ -21,7 +21,7 @@ from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_file, unit_
 from corpora.segmentation.language_tags import check_tag
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, refuse, said, values_in
+from pipelines.options import CommonOptions, option, option_table, refuse, said, values_in
 
 if TYPE_CHECKING:
     from corpora.lexicon.words import WordFilter
@@ -34,57 +34,55 @@ VOCAB = "vocabulary "
 LEXICON = "lexicon "
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options(CommonOptions):
     """Options of ``onoma augment``."""
 
     forms: Path = option(
+        "forms to find: an entity vocabulary, a lexicon, or lines 'form TAB entity', optionally "
+        "with 'TAB prior TAB link probability'",
         metavar="DIR|FILE",
-        help="forms to find: an entity vocabulary, a lexicon, or lines 'form TAB entity', "
-        "optionally with 'TAB prior TAB link probability'",
     )
     policy: Literal["all", "gated"] = option(
+        "add all forms, or (gated) those that are probably mentions where they stand, as spelled, "
+        "and remove title matches that are not (default: all)",
         "all",
-        help="add all forms, or (gated) those that are probably mentions where they stand, as "
-        "spelled, and remove title matches that are not (default: all)",
     )
     min_precision: float = option(
+        "with --policy gated: fraction of the added mentions that shall be right, as links that "
+        "are hidden show it (default: 0.95)",
         0.95,
         at_least=0,
         at_most=1,
         metavar="RATIO",
-        help="with --policy gated: fraction of the added mentions that shall be right, as links "
-        "that are hidden show it (default: 0.95)",
     )
     only_remove: bool = option(
-        default=False,
-        help="with --policy gated: only remove doubtful title matches, and add nothing",
+        "with --policy gated: only remove doubtful title matches, and add nothing"
     )
     right: Literal["word", "prefix"] = option(
-        "word",
-        help="where a form may end: only at the end of a word, or also inside one (windmill|s) "
+        "where a form may end: only at the end of a word, or also inside one (windmill|s) "
         "(default: word)",
+        "word",
     )
     entities: Literal["group", "global"] = option(
+        "for a lexicon: match the words of a document's own lexicon (GROUP:WORD), or all words "
+        "(lexicon:WORD) (default: group)",
         "group",
-        help="for a lexicon: match the words of a document's own lexicon (GROUP:WORD), or all "
-        "words (lexicon:WORD) (default: group)",
     )
     words: Literal["all", "tagger"] = option(
-        "all",
-        help="for a lexicon: match all words, or likely names: the 1,000 best of each lexicon that "
+        "for a lexicon: match all words, or likely names: the 1,000 best of each lexicon that "
         "have no flag compound, function or phrase, --variants same (default: all)",
+        "all",
     )
     variants: Literal["auto", "same", "distinct"] = option(
+        "take both Chinese scripts, full and half width, and the dots of names for the same, or "
+        "not (default: same with --words tagger)",
         "auto",
-        help="take both Chinese scripts, full and half width, and the dots of names for the same, "
-        "or not (default: same with --words tagger)",
     )
     lang: str | None = option(
-        None,
-        metavar="TAG",
-        help="language whose rules for words and letter case apply (default: that of the first "
+        "language whose rules for words and letter case apply (default: that of the first "
         "document)",
+        metavar="TAG",
     )
 
 

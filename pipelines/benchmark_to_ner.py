@@ -34,7 +34,7 @@ from corpora.segmentation.language_tags import check_tag
 from corpora.system.parsing import JsonObject
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import FileOptions, option, refuse, values_in
+from pipelines.options import FileOptions, option, option_table, refuse, values_in
 
 if TYPE_CHECKING:
     from corpora.ner.health import ColumnSource
@@ -46,80 +46,69 @@ _TEXT = "text of "  # and the name of a file with standoff
 CUT = "by hash"  # in place of a split, for files whose sentences are divided
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options(FileOptions):
     """Options of ``onoma benchmark``."""
 
     format: str | None = option(
-        None, choices=tuple(FORMATS), help="format of all files (default: detected in each file)"
+        "format of all files (default: detected in each file)", choices=tuple(FORMATS)
     )
     scheme: str | None = option(
-        None,
+        "scheme of the tags; iobes is also BMES and BILOU (default: detected from the tags)",
         choices=SCHEMES,
-        help="scheme of the tags; iobes is also BMES and BILOU (default: detected from the tags)",
     )
     encoding: str | None = option(
-        None,
+        "character encoding of all files, such as gb18030 (default: UTF-8, or detected in each "
+        "file)",
         metavar="NAME",
-        help="character encoding of all files, such as gb18030 (default: UTF-8, or detected in "
-        "each file)",
     )
     lang: str | None = option(
-        None,
+        "language of texts that are cut into sentences and words (brat, spans …), such as de or "
+        "zh-TW (default: unknown)",
         metavar="TAG",
-        help="language of texts that are cut into sentences and words (brat, spans …), such as de "
-        "or zh-TW (default: unknown)",
     )
     tag_column: str | None = option(
-        None,
+        "column of the tags, by number from 1 or by name in the header (default: detected)",
         metavar="N|NAME",
-        help="column of the tags, by number from 1 or by name in the header (default: detected)",
     )
     inner_column: str | None = option(
-        None,
+        "column of the tags of inner (nested) names, likewise, or none (default: detected)",
         metavar="N|NAME|none",
-        help="column of the tags of inner (nested) names, likewise, or none (default: detected)",
     )
     split_of: tuple[str, ...] = option(
-        (),
-        metavar="FILE=SPLIT",
-        help="split (train, dev, test) of a file or glob pattern (default: as file names say, else "
+        "split (train, dev, test) of a file or glob pattern (default: as file names say, else "
         "train)",
+        metavar="FILE=SPLIT",
     )
     split: Literal["file", "document", "sentence"] = option(
+        "assign whole files, by name or --split-of; or documents or sentences, by hash, except "
+        "files of --split-of (default: file)",
         "file",
-        help="assign whole files, by name or --split-of; or documents or sentences, by hash, "
-        "except files of --split-of (default: file)",
     )
     ratios: str = option(
+        "relative sizes of train, dev and test, with --split document or sentence (default: "
+        "80/10/10)",
         "80/10/10",
         metavar="A/B/C",
-        help="relative sizes of train, dev and test, with --split document or sentence (default: "
-        "80/10/10)",
     )
     illegal: Literal["repair", "reject"] = option(
+        "repair tags that their scheme does not allow, or reject their sentences (default: repair)",
         "repair",
-        help="repair tags that their scheme does not allow, or reject their sentences (default: "
-        "repair)",
     )
     labels: str | None = option(
-        None,
+        "map that renames labels: a built-in name (ler-coarse, per-loc-org …) or a TOML file",
         metavar="NAME|FILE",
-        help="map that renames labels: a built-in name (ler-coarse, per-loc-org …) or a TOML file",
     )
     max_tokens: int = option(
+        "cut sentences of more than N tokens, never inside an entity (default: 0, cut none)",
         0,
         at_least=0,
-        help="cut sentences of more than N tokens, never inside an entity (default: 0, cut none)",
     )
     dictionary: tuple[str, ...] = option(
-        (),
+        "entity dictionaries in blocks of 14 or 3 lines (docs/ner.md) to write as forms.tsv",
         metavar="FILE",
-        help="entity dictionaries in blocks of 14 or 3 lines (docs/ner.md) to write as forms.tsv",
     )
-    allow_empty: bool = option(
-        default=False, help="make a set in which no name is marked (default: an error)"
-    )
+    allow_empty: bool = option("make a set in which no name is marked (default: an error)")
 
 
 @dataclass(frozen=True, kw_only=True)

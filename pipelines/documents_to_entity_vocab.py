@@ -10,7 +10,6 @@ Examples:
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -29,7 +28,15 @@ from corpora.runs.plan import (
 )
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, origins_of, refuse, said, values_in
+from pipelines.options import (
+    CommonOptions,
+    option,
+    option_table,
+    origins_of,
+    refuse,
+    said,
+    values_in,
+)
 
 if TYPE_CHECKING:
     from corpora.runs.build import Build
@@ -46,59 +53,54 @@ LANGLINKS = "langlinks "
 PREVIOUS = "previous "
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options(CommonOptions):
     """Options of ``onoma vocab``."""
 
     origins: tuple[str, ...] = option(
+        f"origins of the mentions to count: {', '.join(sorted(ORIGINS))} "
+        "(default: link, as in LUKE)",
         ("link",),
         nargs="+",
         metavar="ORIGIN",
-        help=f"origins of the mentions to count: {', '.join(sorted(ORIGINS))} "
-        "(default: link, as in LUKE)",
     )
     min_count: int = option(
-        1, help="leave out entities with fewer than N mentions (default: 1)", at_least=1
+        "leave out entities with fewer than N mentions (default: 1)", 1, at_least=1
     )
     max_size: int = option(
-        1_000_000, help="keep at most the N most frequent entities (default: 1000000)", at_least=1
+        "keep at most the N most frequent entities (default: 1000000)", 1_000_000, at_least=1
     )
     existing: Literal["auto", "pages", "any"] = option(
+        "keep only entities that are pages of the input, or any (default: auto, pages for wikis "
+        "with pages in the input)",
         "auto",
-        help="keep only entities that are pages of the input, or any (default: auto, pages for "
-        "wikis with pages in the input)",
     )
     link_probability: Literal["on", "off"] = option(
-        "on",
-        help="compute which fraction of the places of each form are mentions; reads all text again "
+        "compute which fraction of the places of each form are mentions; reads all text again "
         "(default: on)",
+        "on",
     )
-    previous: Path | None = option(
-        None, metavar="DIR", help="earlier vocabulary, whose entities keep their ids"
-    )
+    previous: Path | None = option("earlier vocabulary, whose entities keep their ids")
     equivalents: Path | None = option(
-        None,
+        "tab-separated file with equal entities on each line, which become one entity named like "
+        "the first",
         metavar="FILE",
-        help="tab-separated file with equal entities on each line, which become one entity named "
-        "like the first",
     )
     languages: bool = option(
-        default=False,
-        help="make one entity of the pages of all wikis that have the same Wikidata item, named "
-        "like the item (wikidata:Q64)",
+        "make one entity of the pages of all wikis that have the same Wikidata item, named like "
+        "the item (wikidata:Q64)"
     )
     langlinks: tuple[Path, ...] = option(
-        (),
+        "with --languages: langlinks.sql.gz of each wiki; the pages that link to each other, not "
+        "those with the same item, become one entity, named like the first",
         nargs="+",
         type=Path,
         metavar="FILE",
-        help="with --languages: langlinks.sql.gz of each wiki; the pages that link to each other, "
-        "not those with the same item, become one entity, named like the first",
     )
     min_languages: int = option(
+        "with --languages: leave out entities with pages in fewer than N languages (default: 1; "
+        "mLUKE has 3)",
         1,
-        help="with --languages: leave out entities with pages in fewer than N languages (default: "
-        "1; mLUKE has 3)",
         at_least=1,
     )
 

@@ -29,7 +29,7 @@ from corpora.runs.plan import (
 )
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, origins_of, said, values_in
+from pipelines.options import CommonOptions, option, option_table, origins_of, said, values_in
 
 if TYPE_CHECKING:
     from corpora.examples.maker import ExampleRules
@@ -52,75 +52,70 @@ _TOKENIZER_FILES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options(CommonOptions):
     """Options of ``onoma examples``."""
 
     tokenizer: Path = option(
-        metavar="DIR|FILE",
-        help="tokenizer to cut words with: its folder, tokenizer.json or vocab.txt",
+        "tokenizer to cut words with: its folder, tokenizer.json or vocab.txt", metavar="DIR|FILE"
     )
     entity_vocab: Path | None = option(
-        None,
-        metavar="DIR",
-        help="entity vocabulary with the ids of entities (default: examples without entities)",
+        "entity vocabulary with the ids of entities (default: examples without entities)"
     )
     max_length: int = option(
-        512, help="longest example in subwords, including [CLS] and [SEP] (default: 512)"
+        "longest example in subwords, including [CLS] and [SEP] (default: 512)", 512
     )
     max_entities: int = option(
-        128,
-        help="largest number of entities in an example; a sentence that would exceed it begins the "
+        "largest number of entities in an example; a sentence that would exceed it begins the "
         "next (default: 128)",
+        128,
         at_least=1,
     )
     min_sentence_subwords: int = option(
+        "leave out sentences of fewer than N subwords; LUKE and DaLUKE take 5 (default: 1)",
         1,
-        help="leave out sentences of fewer than N subwords; LUKE and DaLUKE take 5 (default: 1)",
         at_least=1,
     )
     origins: tuple[str, ...] = option(
+        f"origins of the mentions that become entities: {', '.join(sorted(ORIGINS))} "
+        "(default: all but prediction)",
         tuple(sorted(ORIGINS - {"prediction"})),
         nargs="+",
         metavar="ORIGIN",
-        help=f"origins of the mentions that become entities: {', '.join(sorted(ORIGINS))} "
-        "(default: all but prediction)",
     )
     min_score: float = option(
+        "leave out mentions that were added with a lower probability (default: 0.5)",
         0.5,
         at_least=0,
         at_most=1,
         metavar="RATIO",
-        help="leave out mentions that were added with a lower probability (default: 0.5)",
     )
     unknown_entities: Literal["keep", "drop"] = option(
+        "keep mentions of entities outside the vocabulary as [UNK], like LUKE, or drop them, like "
+        "DaLUKE (default: drop)",
         "drop",
-        help="keep mentions of entities outside the vocabulary as [UNK], like LUKE, or drop them, "
-        "like DaLUKE (default: drop)",
     )
     min_entity_count: int = option(
+        "treat entities with fewer than N mentions in the vocabulary as unknown, and leave them "
+        "out of the entities of the examples (default: 1)",
         1,
-        help="treat entities with fewer than N mentions in the vocabulary as unknown, and leave "
-        "them out of the entities of the examples (default: 1)",
         at_least=1,
     )
     words: Literal["tokenizer", "jieba"] = option(
-        "tokenizer",
-        help="where Chinese words begin, for whole-word masking: at each character, or where jieba "
+        "where Chinese words begin, for whole-word masking: at each character, or where jieba "
         "cuts (default: tokenizer)",
+        "tokenizer",
     )
-    only_with_mentions: bool = option(default=False, help="leave out examples without an entity")
+    only_with_mentions: bool = option("leave out examples without an entity")
     validation: float = option(
+        "fraction of the documents kept for validation, at least one of several (default: 0.01; "
+        "0: none)",
         0.01,
         at_least=0,
         below=1,
         metavar="RATIO",
-        help="fraction of the documents kept for validation, at least one of several (default: "
-        "0.01; 0: none)",
     )
-    seed: int = option(
-        1, help="seed of the hash that chooses the documents for validation (default: 1)"
-    )
+    seed: int = option("seed of the hash that chooses the documents for validation (default: 1)", 1)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from corpora.runs.plan import (
 )
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, said, values_in
+from pipelines.options import CommonOptions, option, option_table, said, values_in
 
 if TYPE_CHECKING:
     from corpora.lexicon.streams import Kind
@@ -47,59 +47,58 @@ NAMES = "names"
 KNOWN_NAMES = ("auto", "jieba", "none")
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options(CommonOptions):
     """Options of ``onoma lexicon``."""
 
     per: Literal["document", "group", "all"] = option(
-        "group",
-        help="texts that share a lexicon: each document, each group (a novel, a newspaper), or all "
+        "texts that share a lexicon: each document, each group (a novel, a newspaper), or all "
         "(default: group)",
+        "group",
     )
     max_length: int = option(
-        8, help="length of the longest candidate in symbols (default: 8)", at_least=2
+        "length of the longest candidate in symbols (default: 8)", 8, at_least=2
     )
     min_count: int = option(
-        5, help="leave out candidates that occur fewer than N times (default: 5)", at_least=2
+        "leave out candidates that occur fewer than N times (default: 5)", 5, at_least=2
     )
     score: Literal["product", "paper", "frequency"] = option(
-        "product",
-        help="score of candidates: root of MI * smaller entropy, the paper's MI + left + right "
+        "score of candidates: root of MI * smaller entropy, the paper's MI + left + right "
         "entropy, or the count (default: product)",
+        "product",
     )
     known: str = option(
+        "words that get the flag known: jieba's dictionary, or the first field of each line of a "
+        "file (default: jieba for Chinese, else none)",
         "auto",
         metavar="jieba|FILE|none",
-        help="words that get the flag known: jieba's dictionary, or the first field of each line "
-        "of a file (default: jieba for Chinese, else none)",
     )
     names: Path | None = option(
-        None,
+        "file with a name in the first field of each line; names get none of the other flags",
         metavar="FILE",
-        help="file with a name in the first field of each line; names get none of the other flags",
     )
     drop: tuple[str, ...] = option(
+        f"give candidates with these flags no rank: {', '.join(MARKS)}; known words that are "
+        "names keep theirs (default: known inner)",
         ("known", "inner"),
         nargs="*",
         choices=MARKS,
         metavar="FLAG",
-        help=f"give candidates with these flags no rank: {', '.join(MARKS)}; known words that are "
-        "names keep theirs (default: known inner)",
     )
     demote: tuple[str, ...] = option(
+        "halve the score of candidates for each of these flags that they have (default: compound "
+        "function)",
         ("compound", "function"),
         nargs="*",
         choices=MARKS,
         metavar="FLAG",
-        help="halve the score of candidates for each of these flags that they have (default: "
-        "compound function)",
     )
     top: float = option(
+        "fraction of the ranked candidates, the best first, that become words (default: 0.5)",
         0.5,
         above=0,
         at_most=1,
         metavar="RATIO",
-        help="fraction of the ranked candidates, the best first, that become words (default: 0.5)",
     )
 
 

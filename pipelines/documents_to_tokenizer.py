@@ -10,7 +10,7 @@ Examples:
 import logging
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from corpora.runs.plan import InputFile, Plan, Stage, Unit, partitions, unit_for_each
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, said, values_in
+from pipelines.options import CommonOptions, option, option_table, said, values_in
 
 if TYPE_CHECKING:
     from corpora.runs.build import Build
@@ -34,24 +34,21 @@ PART_BYTES = 1 << 30
 """Bytes of document shards for each partition of words, which is merged at once."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options(CommonOptions):
     """Options of ``onoma tokenizer``."""
 
     size: int | None = option(
-        None,
-        help="largest number of subwords, including special ones (default: a quarter of the "
-        "distinct words, from 1000 to 30000; with --characters 30000)",
+        "largest number of subwords, including special ones (default: a quarter of the distinct "
+        "words, from 1000 to 30000; with --characters 30000)",
         at_least=MIN_SIZE,
     )
     cased: bool = option(
-        default=False,
-        help="keep capital letters (default: lower-case the text; accents and umlauts stay in any "
-        "case)",
+        "keep capital letters (default: lower-case the text; accents and umlauts stay in any case)"
     )
-    characters: bool = option(default=False, help="make each character a subword, and merge none")
+    characters: bool = option("make each character a subword, and merge none")
     min_count: int = option(
-        1, help="learn from words that occur at least N times (default: 1)", at_least=1
+        "learn from words that occur at least N times (default: 1)", 1, at_least=1
     )
 
 

@@ -10,7 +10,7 @@ Examples:
 import glob
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from importlib.metadata import version
 from math import inf
@@ -33,7 +33,7 @@ from corpora.runs.plan import (
 from corpora.segmentation.language_tags import primary_language
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import FileOptions, option, refuse, said, values_in
+from pipelines.options import FileOptions, option, option_table, refuse, said, values_in
 
 if TYPE_CHECKING:
     from corpora.news.filters import Thresholds
@@ -51,78 +51,71 @@ MAX_PAGE_BYTES = 10_000_000
 """The size of the largest page that is not rejected."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options(FileOptions):
     """Options of ``onoma news``."""
 
     input: tuple[str, ...] = ()
     """Not an option of this pipeline, which has ``sites``, ``warc`` and ``html`` instead."""
     sites: Path | None = option(
-        None,
+        "TOML file of sites to crawl first (docs/news.md); one of --sites, --warc and --html is "
+        "required",
         metavar="FILE",
-        help="TOML file of sites to crawl first (docs/news.md); one of --sites, --warc and --html "
-        "is required",
     )
     archive: Path | None = option(
-        None,
-        metavar="DIR",
-        help="folder of the crawl's web archives; pages in it are not fetched again (default: "
-        "OUTPUT-crawl)",
+        "folder of the crawl's web archives; pages in it are not fetched again (default: "
+        "OUTPUT-crawl)"
     )
     warc: tuple[str, ...] = option(
-        (),
+        "web archives to read, WARC or ARC: files, folders or glob patterns in quotes",
         metavar="PATTERN",
-        help="web archives to read, WARC or ARC: files, folders or glob patterns in quotes",
     )
     html: tuple[str, ...] = option(
-        (),
+        "saved pages to read, plain or compressed: files, folders or glob patterns in quotes",
         metavar="PATTERN",
-        help="saved pages to read, plain or compressed: files, folders or glob patterns in quotes",
     )
     urls: Path | None = option(
-        None,
+        "tab-separated table of the saved pages: file, url, date of fetching, and further columns "
+        "for the metadata",
         metavar="FILE",
-        help="tab-separated table of the saved pages: file, url, date of fetching, and further "
-        "columns for the metadata",
     )
     extractor: Literal["trafilatura", "news-please"] = option(
-        "trafilatura", help="library that finds the body of an article (default: trafilatura)"
+        "library that finds the body of an article (default: trafilatura)", "trafilatura"
     )
     lang: tuple[str, ...] = option(
-        (),
+        "languages to keep, such as de da zh; other articles are left out (default: all)",
         nargs="+",
         metavar="TAG",
-        help="languages to keep, such as de da zh; other articles are left out (default: all)",
     )
     min_characters: int = option(
+        "leave out articles of fewer than N characters; a Han character counts as three, kana and "
+        "Hangul as two (default: 200)",
         200,
         at_least=0,
-        help="leave out articles of fewer than N characters; a Han character counts as three, kana "
-        "and Hangul as two (default: 200)",
     )
     boilerplate_pages: int = option(
+        "remove paragraphs that stand on N or more pages of a site (default: 5; 0: none)",
         5,
         at_least=0,
-        help="remove paragraphs that stand on N or more pages of a site (default: 5; 0: none)",
     )
     near_duplicates: float = option(
+        "leave out articles with at least this Jaccard similarity of word triples to an earlier "
+        "one (default: 0.8; above 1: exact duplicates only)",
         0.8,
         above=0,
         below=inf,
         metavar="JACCARD",
-        help="leave out articles with at least this Jaccard similarity of word triples to an "
-        "earlier one (default: 0.8; above 1: exact duplicates only)",
     )
     previous: tuple[str, ...] = option(
-        (), metavar="DIR", help="earlier datasets of documents, whose articles are left out"
+        "earlier datasets of documents, whose articles are left out", metavar="DIR"
     )
     reserved: Literal["drop", "keep"] = option(
+        "keep or drop pages that reserve text and data mining: tdm-reservation, noai (default: "
+        "drop)",
         "drop",
-        help="keep or drop pages that reserve text and data mining: tdm-reservation, noai "
-        "(default: drop)",
     )
     license: str | None = option(
-        None, metavar="SPDX", help="SPDX identifier of the licence of pages that name none"
+        "SPDX identifier of the licence of pages that name none", metavar="SPDX"
     )
 
     @property

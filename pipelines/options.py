@@ -8,7 +8,6 @@ import argparse
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +21,7 @@ from corpora.system.arguments import (
     make_parser,
     not_empty,
     option,
+    option_table,
     refuse,
     values_of,
 )
@@ -29,44 +29,40 @@ from corpora.system.buckets import is_url
 from corpora.system.imports import hidden
 
 __all__ = [
-    "CommonOptions", "FileOptions", "option", "origins_of", "parse_options", "refuse", "said",
-    "values_in",
+    "CommonOptions", "FileOptions", "option", "option_table", "origins_of", "parse_options",
+    "refuse", "said", "values_in",
 ]  # fmt: skip
 
 T = TypeVar("T", bound="CommonOptions")
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class CommonOptions:
     """The options of every pipeline."""
 
     input: tuple[str, ...] = option(
-        metavar="PATTERN",
-        help="files, folders of files, or datasets to read, as paths, bucket addresses (s3://…) or "
+        "files, folders of files, or datasets to read, as paths, bucket addresses (s3://…) or "
         "glob patterns in quotes",
+        required=True,
+        metavar="PATTERN",
     )
     output: Path = option(
-        type=not_empty,
-        metavar="DIR",
-        help="folder to write the results into: a path, or an address in a bucket (s3://…, gs://…, "
+        "folder to write the results into: a path, or an address in a bucket (s3://…, gs://…, "
         "az://…)",
+        type=not_empty,
     )
     forgotten: Path | None = option(
-        None,
+        "leave out the documents and entities that this file lists: STORE/forgotten.json, written "
+        "by store forget",
         metavar="FILE",
-        help="leave out the documents and entities that this file lists: STORE/forgotten.json, "
-        "written by store forget",
     )
     limit: int | None = option(
-        None,
-        help="read only the first N files, records (wikipedia, news, text) or shards of datasets "
+        "read only the first N files, records (wikipedia, news, text) or shards of datasets "
         "(default: all)",
         at_least=1,
     )
-    workers: int = option(1, help="number of worker processes (default: 1)", at_least=1)
-    json: bool = option(
-        default=False, help="print the summary as one JSON object on standard output, for programs"
-    )
+    workers: int = option("number of worker processes (default: 1)", 1, at_least=1)
+    json: bool = option("print the summary as one JSON object on standard output, for programs")
     beam: tuple[str, ...] = ()
     """Options that are passed on to Beam."""
     max_reject_rate: float = 0.01
@@ -86,23 +82,22 @@ class CommonOptions:
         check(self)
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class FileOptions(CommonOptions):
     """The options of pipelines that read files, not datasets."""
 
     exclude: tuple[str, ...] = option(
-        (),
+        "glob patterns of inputs to leave out; names are relative to the folder that all inputs "
+        "share",
         metavar="PATTERN",
-        help="glob patterns of inputs to leave out; names are relative to the folder that all "
-        "inputs share",
     )
     max_reject_rate: float = option(
+        "fail and publish nothing if more records than this fraction, and more than ten or half "
+        "of them, are rejected (default: 0.01)",
         0.01,
         at_least=0,
         at_most=1,
         metavar="RATIO",
-        help="fail and publish nothing if more records than this fraction, and more than ten or "
-        "half of them, are rejected (default: 0.01)",
     )
 
 

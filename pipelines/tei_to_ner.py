@@ -47,7 +47,7 @@ from corpora.tei.reader import read_tei
 from corpora.tei.xml import XmlError
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import FileOptions, option, refuse, said, values_in
+from pipelines.options import FileOptions, option, option_table, refuse, said, values_in
 
 if TYPE_CHECKING:
     from corpora.ner.card import Health
@@ -61,53 +61,48 @@ MAX_BYTES = 500_000_000
 """The size of the largest file that is not rejected, with all that it includes."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options(FileOptions):
     """Options of ``onoma tei``."""
 
     edition: str = option(
+        "edition that says how to read the elements: a built-in name or a TOML file (default: tei)",
         "tei",
         metavar="NAME|FILE",
-        help="edition that says how to read the elements: a built-in name or a TOML file (default: "
-        "tei)",
     )
     register: tuple[str, ...] = option(
-        (),
+        "TEI files with the registers of persons, places … that names refer to; implies --lines",
         metavar="PATTERN",
-        help="TEI files with the registers of persons, places … that names refer to; implies "
-        "--lines",
     )
     lines: bool = option(
-        default=False,
-        help="record the line numbers of the text in its file, for the concordance; xi:include is "
-        "not followed",
+        "record the line numbers of the text in its file, for the concordance; xi:include is not "
+        "followed"
     )
     split: Literal["document", "sentence"] = option(
-        "document",
-        help="what is assigned to train, dev or test as a whole: documents or sentences (default: "
+        "what is assigned to train, dev or test as a whole: documents or sentences (default: "
         "document)",
+        "document",
     )
     ratios: str = option(
+        "relative sizes of train, dev and test; a hash assigns each document or sentence "
+        "(default: 80/10/10)",
         "80/10/10",
         metavar="A/B/C",
-        help="relative sizes of train, dev and test; a hash assigns each document or sentence "
-        "(default: 80/10/10)",
     )
     split_file: Path | None = option(
-        None,
+        "file with the split of each input file, in lines 'NAME TAB SPLIT'; replaces --ratios",
         metavar="FILE",
-        help="file with the split of each input file, in lines 'NAME TAB SPLIT'; replaces --ratios",
     )
-    seed: int = option(1, help="seed of the hash that assigns the splits (default: 1)")
+    seed: int = option("seed of the hash that assigns the splits (default: 1)", 1)
     nested: Nested = option(
-        "outer",
-        help="which of nested names to tag: the outermost, the innermost, or two levels (default: "
+        "which of nested names to tag: the outermost, the innermost, or two levels (default: "
         "outer)",
+        "outer",
     )
     abbreviations: Literal["listed", "learned"] = option(
+        "words that end no sentence: those of the tables and the edition, or also those learned "
+        "from the input (default: listed)",
         "listed",
-        help="words that end no sentence: those of the tables and the edition, or also those "
-        "learned from the input (default: listed)",
     )
 
     @property

@@ -37,7 +37,7 @@ from corpora.text import reader
 from corpora.text.characters import Normalization
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import FileOptions, option, refuse, said, values_in
+from pipelines.options import FileOptions, option, option_table, refuse, said, values_in
 
 REMEDY = "a second document with this id. Give it its own, or leave a file out with --exclude."
 DATASETS = {"": "documents"}
@@ -46,68 +46,58 @@ RANGE_BYTES = 8 << 20
 """The bytes of a unit, about: a larger file is cut, if its parts can be read by themselves."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options(FileOptions):
     """Options of ``onoma text``."""
 
     lang: str | None = option(
-        None,
+        "language of texts that name none, such as de or zh-TW; decides how sentences are split",
         metavar="TAG",
-        help="language of texts that name none, such as de or zh-TW; decides how sentences are "
-        "split",
     )
     format: Literal["auto", "plain", "doc", "jsonl"] = option(
+        "format of all files: plain text, WikiExtractor's <doc …>, or JSON Lines (default: auto, "
+        "from other options or the content)",
         "auto",
-        help="format of all files: plain text, WikiExtractor's <doc …>, or JSON Lines (default: "
-        "auto, from other options or the content)",
     )
     encoding: str | None = option(
-        None,
-        metavar="NAME",
-        help="character encoding of all files, such as utf-8 or gb18030 (default: detected in each "
+        "character encoding of all files, such as utf-8 or gb18030 (default: detected in each "
         "file)",
+        metavar="NAME",
     )
     split_pattern: str | None = option(
-        None,
-        metavar="REGEX",
-        help="begin a document at each line in which this regular expression is found; implies "
+        "begin a document at each line in which this regular expression is found; implies "
         "--format plain",
+        metavar="REGEX",
     )
     split_blank: int | None = option(
-        None,
+        "begin a document after N or more blank lines, or with 0 at each line; implies --format "
+        "plain",
         at_least=0,
-        help="begin a document after N or more blank lines, or with 0 at each line; implies "
-        "--format plain",
     )
     paragraphs: Literal["auto", "line", "blank", "indent"] = option(
+        "take as a paragraph each line, the lines between blank ones, or those from one that is "
+        "set in (default: auto, by line unless hard-wrapped)",
         "auto",
-        help="take as a paragraph each line, the lines between blank ones, or those from one that "
-        "is set in (default: auto, by line unless hard-wrapped)",
     )
     normalize: Normalization = option(
+        "replace full-width letters and digits, or all characters with one other in NFKC; offsets "
+        "stay (default: none)",
         "none",
-        help="replace full-width letters and digits, or all characters with one other in NFKC; "
-        "offsets stay (default: none)",
     )
     field: tuple[str, ...] = option(
-        (),
-        metavar="COLUMN=FIELD",
-        help="read columns (text id title lang url timestamp license …) from these fields; implies "
+        "read columns (text id title lang url timestamp license …) from these fields; implies "
         "--format jsonl (default: same names)",
+        metavar="COLUMN=FIELD",
     )
     metadata: tuple[str, ...] = option(
-        (),
+        "fields of JSON Lines, or attributes of <doc …>, to keep as metadata; '*' keeps all others",
         metavar="FIELD",
-        help="fields of JSON Lines, or attributes of <doc …>, to keep as metadata; '*' keeps all "
-        "others",
     )
     group: str | None = option(
-        None,
-        metavar="NAME",
-        help="group of documents that name none (default: the name of the file's folder)",
+        "group of documents that name none (default: the name of the file's folder)", metavar="NAME"
     )
     license: str | None = option(
-        None, metavar="SPDX", help="SPDX identifier of the licence of texts that name none"
+        "SPDX identifier of the licence of texts that name none", metavar="SPDX"
     )
 
 

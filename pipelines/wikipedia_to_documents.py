@@ -12,7 +12,7 @@ Examples:
 import logging
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -36,7 +36,7 @@ from corpora.system.expat_version import warn_of_old_expat
 from corpora.wikipedia.settings import WikiSettings
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import FileOptions, option, refuse, said, values_in
+from pipelines.options import FileOptions, option, option_table, refuse, said, values_in
 
 if TYPE_CHECKING:
     from corpora.runs.build import Build
@@ -61,91 +61,78 @@ _TEMPLATES = "templates "  # the prefix of names of tables, before their numbers
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options(FileOptions):
     """Options of ``onoma wikipedia``."""
 
     augment: Literal["article", "off"] = option(
+        "add mentions where titles that the article links to, or its own title, stand without a "
+        "link (default: article)",
         "article",
-        help="add mentions where titles that the article links to, or its own title, stand without "
-        "a link (default: article)",
     )
     extractor: Literal["onoma", "wikiextractor"] = option(
-        "onoma",
-        help="parser of the wikitext: Onoma's own, or the separate program WikiExtractor (default: "
+        "parser of the wikitext: Onoma's own, or the separate program WikiExtractor (default: "
         "onoma)",
+        "onoma",
     )
     namespaces: tuple[int, ...] = option(
+        "numbers of the namespaces to read; articles are in 0 (default: 0)",
         (0,),
         nargs="+",
         type=int,
         metavar="N",
-        help="numbers of the namespaces to read; articles are in 0 (default: 0)",
     )
     disambiguation: Literal["keep", "drop"] = option(
+        "keep pages that only list meanings of a title, flagged in their metadata, or drop them "
+        "(default: keep)",
         "keep",
-        help="keep pages that only list meanings of a title, flagged in their metadata, or drop "
-        "them (default: keep)",
     )
     interwiki: Literal["keep", "drop"] = option(
+        "keep links to articles of other Wikimedia wikis as mentions (enwiki:Berlin), or only "
+        "their text (default: keep)",
         "keep",
-        help="keep links to articles of other Wikimedia wikis as mentions (enwiki:Berlin), "
-        "or only their text (default: keep)",
     )
     templates: tuple[Path, ...] = option(
-        (),
+        "TOML files with rules for more templates: what each shows, and which to drop without a "
+        "mark",
         nargs="+",
         type=Path,
         metavar="FILE",
-        help="TOML files with rules for more templates: what each shows, and which to drop without "
-        "a mark",
     )
     expand_templates: bool = option(
-        default=False,
-        help="expand templates that the dump defines as text with parameters; reads the dump twice "
-        "(always done where there is no table of the wiki's templates)",
+        "expand templates that the dump defines as text with parameters; reads the dump twice "
+        "(always done where there is no table of the wiki's templates)"
     )
     blocks: str = option(
+        "write these blocks as a second dataset: tables,infoboxes,references,math, or some of "
+        "them (default: none)",
         "",
         metavar="KINDS",
-        help="write these blocks as a second dataset: tables,infoboxes,references,math, or some of "
-        "them (default: none)",
     )
     page_props: Path | None = option(
-        None,
+        "page_props.sql.gz of the same wiki and date, with the Wikidata items of pages",
         metavar="FILE",
-        help="page_props.sql.gz of the same wiki and date, with the Wikidata items of pages",
     )
     reuse: Path | None = option(
-        None,
-        metavar="DIR",
-        help="output of an earlier run, from which pages that have not changed are taken over",
+        "output of an earlier run, from which pages that have not changed are taken over"
     )
     abbreviations: Path | None = option(
-        None,
+        "TOML table of abbreviations that end no sentence, instead of the built-in or learned one",
         metavar="FILE",
-        help="TOML table of abbreviations that end no sentence, instead of the built-in or learned "
-        "one",
     )
     wiki: str | None = option(
-        None,
-        metavar="NAME",
-        help="database name of the wiki, such as dawiki (default: as the dump says)",
+        "database name of the wiki, such as dawiki (default: as the dump says)", metavar="NAME"
     )
     lang: str | None = option(
-        None,
+        "language of the wiki, such as da (default: as the dump or the name of the wiki says)",
         metavar="TAG",
-        help="language of the wiki, such as da (default: as the dump or the name of the wiki says)",
     )
     license: str | None = option(
-        None,
+        "SPDX identifier of the licence of the text (default: that of Wikimedia at the date of "
+        "the dump)",
         metavar="SPDX",
-        help="SPDX identifier of the licence of the text (default: that of Wikimedia at the date "
-        "of the dump)",
     )
-    allow_truncated: bool = option(
-        default=False, help="read an incomplete dump as far as it goes, instead of failing"
-    )
+    allow_truncated: bool = option("read an incomplete dump as far as it goes, instead of failing")
 
 
 def plan(options: Options) -> Plan:

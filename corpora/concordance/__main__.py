@@ -8,12 +8,11 @@ Examples:
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corpora.reports import counted
-from corpora.system.arguments import SUMMARY, Summary, check, execute, option, parse
+from corpora.system.arguments import SUMMARY, Summary, check, execute, option, option_table, parse
 from corpora.system.staging import beside
 
 if TYPE_CHECKING:
@@ -23,28 +22,22 @@ MANIFEST = "concordance.json"
 TABLE = "index.tsv"
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options:
     """Options of the command."""
 
     run: Path = option(
-        positional=True, help="folder of a run with documents, or of a dataset of documents"
+        "folder of a run with documents, or of a dataset of documents", positional=True
     )
     register: tuple[str, ...] = option(
-        (),
+        "TEI files with registers, or glob patterns in quotes (default: the registers of the run)",
         metavar="PATTERN",
-        help="TEI files with registers, or glob patterns in quotes (default: the registers of the "
-        "run)",
     )
     entities: Path | None = option(
-        None,
-        metavar="DIR",
-        help="entity vocabulary, for titles and forms of entities that no register has",
+        "entity vocabulary, for titles and forms of entities that no register has"
     )
-    output: Path | None = option(
-        None, metavar="DIR", help="folder to write the pages into (default: RUN/concordance)"
-    )
-    json: bool = option(default=False, help=SUMMARY)
+    output: Path | None = option("folder to write the pages into (default: RUN/concordance)")
+    json: bool = option(SUMMARY)
 
 
 def write(options: Options) -> Iterator[str | Summary]:

@@ -9,23 +9,20 @@ docs/news.md describes sites.toml.
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
+from corpora.system.arguments import SUMMARY, Summary, execute, option, option_table, parse
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options:
     """Options of the command."""
 
     sites: Path = option(
-        positional=True, metavar="FILE", help="TOML file of the sites to crawl (docs/news.md)"
+        "TOML file of the sites to crawl (docs/news.md)", positional=True, metavar="FILE"
     )
-    archive: Path = option(
-        metavar="DIR", help="folder of the web archives; pages in it are not fetched again"
-    )
-    json: bool = option(default=False, help=SUMMARY)
+    archive: Path = option("folder of the web archives; pages in it are not fetched again")
+    json: bool = option(SUMMARY)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -9,12 +9,11 @@ documents=-10% (of other datasets: the rows), links_per_page=-20% and rejected=x
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corpora.errors import CorpusError, UsageError
-from corpora.system.arguments import check, execute, option, parse
+from corpora.system.arguments import check, execute, option, option_table, parse
 
 if TYPE_CHECKING:
     from corpora.diff.comparison import DatasetComparison
@@ -68,25 +67,22 @@ def _datasets(folder: Path) -> list[str]:
     return inside
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options:
     """Options of the command: the datasets to compare, and the files to write."""
 
     old: Path = option(
-        positional=True, help="folder of the old version: a dataset, or a run with datasets"
+        "folder of the old version: a dataset, or a run with datasets", positional=True
     )
-    new: Path = option(positional=True, help="folder of the new version")
-    html: Path | None = option(
-        None, metavar="FILE", help="file to write the comparison to, as a page"
-    )
+    new: Path = option("folder of the new version", positional=True)
+    html: Path | None = option("file to write the comparison to, as a page", metavar="FILE")
     json: Path | None = option(
-        None, metavar="FILE", help="file to write all values of the comparison to, as JSON"
+        "file to write all values of the comparison to, as JSON", metavar="FILE"
     )
     fail_if: tuple[str, ...] = option(
-        (),
-        metavar="MEASURE=LIMIT",
-        help="how far measures may change, such as documents=-10%% labels.PER=+50%% rejected=x3 "
+        "how far measures may change, such as documents=-10%% labels.PER=+50%% rejected=x3 "
         "links_per_page=off",
+        metavar="MEASURE=LIMIT",
     )
 
 

@@ -13,7 +13,6 @@ Formats of --to; those of annotation tools need a dataset of documents, and writ
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +21,7 @@ from corpora.errors import CorpusError
 from corpora.hashing.splits import SPLITS
 from corpora.ner import exchange
 from corpora.reports import counted
-from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
+from corpora.system.arguments import SUMMARY, Summary, execute, option, option_table, parse
 from corpora.system.files import check_new
 from corpora.system.staging import beside
 from corpora.system.writing import output_folder, temporary_path
@@ -42,23 +41,20 @@ FORMS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options:
     """A dataset, and the format to write it in."""
 
     input: Path = option(
+        "folder of a dataset of ner (for annotation tools, of documents), or of a run with one",
         positional=True,
         metavar="DIR",
-        help="folder of a dataset of ner (for annotation tools, of documents), or of a run with "
-        "one",
     )
-    to: str = option(choices=tuple(FORMS), help="format to write, see the list below")
+    to: str = option("format to write, see the list below", choices=tuple(FORMS))
     output: Path | None = option(
-        None,
-        metavar="DIR",
-        help="folder to write into (default: the input with -FORMAT after its name)",
+        "folder to write into (default: the input with -FORMAT after its name)"
     )
-    json: bool = option(default=False, help=SUMMARY)
+    json: bool = option(SUMMARY)
 
 
 def convert(source: Path, form: str, output: Path) -> list[str]:

@@ -27,7 +27,7 @@ from corpora.reports import counted
 from corpora.runs.build import Build, hold
 from corpora.runs.plan import Plan, Unit, describe_file, find_inputs
 from corpora.runs.receipts import Accounting, Receipt, sorted_counts, write_receipt
-from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
+from corpora.system.arguments import SUMMARY, Summary, execute, option, option_table, parse
 from corpora.system.files import is_plain
 from corpora.tagging import IOB2_TAG, from_iob2
 
@@ -40,33 +40,29 @@ _UNKNOWN: Final = {"NIL", "--NME--"}
 _NO_CLASS: Final = "name"  # a label in tags only: AIDA has no classes
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options:
     """Options of the command."""
 
     input: tuple[str, ...] = option(
+        "files of a published set, folders of them, or glob patterns in quotes",
         positional=True,
         metavar="FILE",
         nargs="+",
-        help="files of a published set, folders of them, or glob patterns in quotes",
     )
-    output: Path = option(metavar="DIR", help="folder to write the dataset of documents into")
+    output: Path = option("folder to write the dataset of documents into")
     sense: Literal["literal", "metonymic"] = option(
-        "literal",
-        help="for HIPE: which names and links to read, columns LIT or METO (default: literal)",
+        "for HIPE: which names and links to read, columns LIT or METO (default: literal)", "literal"
     )
     ids: str | None = option(
-        None,
-        metavar="REGEX",
-        help="keep only documents whose id matches this regular expression from its beginning "
+        "keep only documents whose id matches this regular expression from its beginning "
         "(default: all)",
+        metavar="REGEX",
     )
     texts: Path | None = option(
-        None,
-        metavar="DIR",
-        help="for TAC-KBP: folder of the texts, in files named after the documents",
+        "for TAC-KBP: folder of the texts, in files named after the documents"
     )
-    json: bool = option(default=False, help=SUMMARY)
+    json: bool = option(SUMMARY)
 
 
 class Token(NamedTuple):

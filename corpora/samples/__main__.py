@@ -9,13 +9,12 @@ The texts are invented; the documentation uses them, too.
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal, NamedTuple
 from zipfile import ZipFile
 
-from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
+from corpora.system.arguments import SUMMARY, Summary, execute, option, option_table, parse
 from corpora.system.files import check_new
 from corpora.system.writing import output_folder, write_whole
 
@@ -50,15 +49,15 @@ SAMPLES = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options:
     """Options of the command."""
 
     kind: Literal["tei", "wikipedia", "news", "chinese"] = option(
-        positional=True, help="kind of the sample"
+        "kind of the sample", positional=True
     )
-    folder: Path = option(positional=True, metavar="DIR", help="folder to write the files into")
-    json: bool = option(default=False, help=SUMMARY)
+    folder: Path = option("folder to write the files into", positional=True, metavar="DIR")
+    json: bool = option(SUMMARY)
 
 
 def write(options: Options) -> Iterator[str | Summary]:

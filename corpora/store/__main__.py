@@ -16,93 +16,90 @@ import json
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 
-from corpora.system.arguments import Subcommand, execute, not_empty, option, parse_subcommand
+from corpora.system.arguments import (
+    Subcommand,
+    execute,
+    not_empty,
+    option,
+    option_table,
+    parse_subcommand,
+)
 from corpora.system.buckets import is_url
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class PublishOptions:
     """A dataset or a run, and the shelf that it is put on."""
 
-    source: Path = option(
-        positional=True, help="folder of the dataset, or of the run (with run.json)"
-    )
+    source: Path = option("folder of the dataset, or of the run (with run.json)", positional=True)
     shelf: str = option(
-        positional=True, type=not_empty, help="folder of the dataset in the store: STORE/NAME"
+        "folder of the dataset in the store: STORE/NAME", positional=True, type=not_empty
     )
     version: str | None = option(
-        None,
-        help="name of the version, such as 20261101 (default: the beginning of the fingerprint)",
+        "name of the version, such as 20261101 (default: the beginning of the fingerprint)"
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class ShelfOptions:
     """A shelf, which holds the versions of a dataset."""
 
     shelf: str = option(
-        positional=True, type=not_empty, help="folder of the dataset in the store: STORE/NAME"
+        "folder of the dataset in the store: STORE/NAME", positional=True, type=not_empty
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class ListOptions(ShelfOptions):
     """A shelf, and the form of the list."""
 
-    json: bool = option(default=False, help="print the list as JSON, for programs")
+    json: bool = option("print the list as JSON, for programs")
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class SwitchOptions(ShelfOptions):
     """A shelf, and the version to make current."""
 
-    version: str = option(positional=True, help="name of the version")
+    version: str = option("name of the version", positional=True)
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class PruneOptions(ShelfOptions):
     """A shelf, and the versions to keep."""
 
-    keep: int = option(
-        3, help="keep the N versions that were published last (default: 3)", at_least=1
-    )
+    keep: int = option("keep the N versions that were published last (default: 3)", 3, at_least=1)
     keep_for: tuple[str, ...] = option(
-        (),
+        "folders of models or datasets; keep the versions that these were made from",
         type=not_empty,
         nargs="+",
         metavar="RUN",
-        help="folders of models or datasets; keep the versions that these were made from",
     )
-    dry_run: bool = option(default=False, help="print what would be removed, and remove nothing")
+    dry_run: bool = option("print what would be removed, and remove nothing")
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class ForgetOptions:
     """A store, and the documents and entities to remove from it."""
 
     shelf: str = option(
+        "folder of the store, with all its datasets",
         positional=True,
         type=not_empty,
         metavar="STORE",
-        help="folder of the store, with all its datasets",
     )
-    documents: tuple[str, ...] = option(
-        (), metavar="ID", help="ids of documents to remove as a whole"
-    )
+    documents: tuple[str, ...] = option("ids of documents to remove as a whole", metavar="ID")
     entities: tuple[str, ...] = option(
-        (),
+        "entities, such as dawiki:Title, whose mentions are removed; the text stays",
         metavar="ENTITY",
-        help="entities, such as dawiki:Title, whose mentions are removed; the text stays",
     )
     why: str = option(
+        "reason to note in STORE/forgotten.json, such as the number of a request",
         "",
         metavar="TEXT",
-        help="reason to note in STORE/forgotten.json, such as the number of a request",
     )
 
 

@@ -29,7 +29,15 @@ from corpora.datasets.shards import Dataset, datasets_in, open_dataset, refuse_v
 from corpora.errors import CorpusError, UsageError
 from corpora.reports import counted
 from corpora.segmentation.language_tags import primary_language
-from corpora.system.arguments import SUMMARY, Summary, execute, named_texts, option, parse
+from corpora.system.arguments import (
+    SUMMARY,
+    Summary,
+    execute,
+    named_texts,
+    option,
+    option_table,
+    parse,
+)
 from corpora.system.files import sha256_of
 from corpora.system.staging import beside
 from corpora.system.writing import remove_leftovers, write_json, write_text
@@ -43,30 +51,26 @@ _SEAL = re.compile(r"<!-- sha256:([0-9a-f]{64}) -->\n?")
 _CREATIVE_COMMONS = re.compile(r"creativecommons\.org/(?:licenses|publicdomain)/([a-z-]+)/(\d\.\d)")
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options:
     """Options of the command."""
 
-    path: Path = option(positional=True, metavar="DIR", help="folder of a dataset, or of several")
+    path: Path = option("folder of a dataset, or of several", positional=True, metavar="DIR")
     parquet: Path | None = option(
-        None,
-        metavar="DIR",
-        help="new folder to write the rows to as Parquet, with the card and the Croissant file",
+        "new folder to write the rows to as Parquet, with the card and the Croissant file"
     )
     license: str | None = option(
-        None,
+        "SPDX identifier of the licence of the data (default: that of its documents, if they have "
+        "the same)",
         metavar="SPDX",
-        help="SPDX identifier of the licence of the data (default: that of its documents, if they "
-        "have the same)",
     )
     facts: tuple[str, ...] = option(
-        (),
+        "title of the data, a sentence about it, its creator, the url of a page, the date when it "
+        "was published, such as 2026-11-22, and how to cite it: title='Letters' about=… creator=… "
+        "url=… published=… cite=…",
         metavar="NAME=TEXT",
-        help="title of the data, a sentence about it, its creator, the url of a page, the date "
-        "when it was published, such as 2026-11-22, and how to cite it: title='Letters' about=… "
-        "creator=… url=… published=… cite=…",
     )
-    json: bool = option(default=False, help=SUMMARY)
+    json: bool = option(SUMMARY)
 
 
 @dataclass(frozen=True, slots=True)

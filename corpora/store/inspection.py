@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice, takewhile
 from pathlib import Path
 
@@ -21,7 +20,14 @@ from corpora.reports import counted
 from corpora.runs.journal import is_whole
 from corpora.runs.plan import fingerprint_of
 from corpora.runs.receipts import Accounting
-from corpora.system.arguments import Subcommand, execute, is_read, option, parse_subcommand
+from corpora.system.arguments import (
+    Subcommand,
+    execute,
+    is_read,
+    option,
+    option_table,
+    parse_subcommand,
+)
 from corpora.system.files import check_plain, sha256_of
 from corpora.system.parsing import parse_json
 
@@ -207,22 +213,22 @@ def _show_sentence(sentence: Sentence) -> str:
     return "\n".join([f"── {sentence.id} ({sentence.split})", *lines, ""])
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class VerifyOptions:
     """A dataset or a run to check."""
 
-    path: Path = option(positional=True, help="folder of a dataset, or of a run (with run.json)")
-    rows: bool = option(default=False, help="check the content of each row, too")
-    json: bool = option(default=False, help="print JSON instead of text, for programs")
+    path: Path = option("folder of a dataset, or of a run (with run.json)", positional=True)
+    rows: bool = option("check the content of each row, too")
+    json: bool = option("print JSON instead of text, for programs")
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class ShowOptions:
     """A dataset to print."""
 
-    path: Path = option(positional=True, help="folder of a dataset")
-    limit: int | None = option(None, help="number of rows to print (default: all)", at_least=0)
-    json: bool = option(default=False, help="print JSON instead of text, for programs")
+    path: Path = option("folder of a dataset", positional=True)
+    limit: int | None = option("number of rows to print (default: all)", at_least=0)
+    json: bool = option("print JSON instead of text, for programs")
 
 
 def _verify(options: VerifyOptions) -> list[str]:

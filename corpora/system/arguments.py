@@ -1,9 +1,9 @@
 """Command lines: a frozen dataclass declares the options, ``parse`` fills it, ``execute`` runs.
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options:
-    dataset: Path = option(positional=True, help="what is read")
-    limit: int | None = option(None, help="rows (default: all)", at_least=1)
+    dataset: Path = option("what is read", positional=True)
+    limit: int | None = option("rows (default: all)", at_least=1)
 
 options = parse(Options, argv, name="example", about=__doc__)
 """
@@ -33,6 +33,7 @@ from typing import (
     TypeVar,
     Union,
     cast,
+    dataclass_transform,
     get_args,
     get_origin,
     get_type_hints,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance, ReadableBuffer, SupportsWrite
 
 T = TypeVar("T", bound="DataclassInstance")
+K = TypeVar("K")
 _Settings = dict[str, Any]
 """Arguments of ``argparse`` functions by name. Any: each has a type of its own."""
 SUMMARY = "print the summary as one JSON object, and all other lines on standard error"
@@ -200,9 +202,9 @@ def _integer(text: str) -> int:
 
 
 def option(
+    help: str,
     default: object = dataclasses.MISSING,
     *,
-    help: str,
     positional: bool = False,
     group: str = "",
     one_of: str = "",
@@ -212,19 +214,43 @@ def option(
     at_most: float | None = None,
     **settings: object,
 ) -> Any:  # Any: as in ``dataclasses.field``, to fit the type of any field
-    """Declare a field of a table of options; one without a default is required.
+    """Declare a field of an ``option_table``, which says what its type decides.
 
-    The type of the field decides how the value is parsed: ``int``, ``float``, ``Path``, ``bool`` (a
-    flag), ``Literal`` (choices), ``tuple`` (one or more, unless ``type`` parses all of it).
-    ``settings`` go to ``argparse``, and override this. ``group`` is a heading of the help. Of the
-    options with the same ``one_of``, exactly one must be given. ``at_least``, ``above``, ``below``
-    and ``at_most`` are bounds that ``check`` tests.
+    ``settings`` go to ``argparse``, and override the type. ``group`` is a heading of the help. Of
+    the options with the same ``one_of``, exactly one must be given. ``at_least``, ``above``,
+    ``below`` and ``at_most`` are bounds that ``check`` tests.
     """
     of = {"positional": positional, "group": group, "one_of": one_of}
     ends = {"at_least": at_least, "above": above, "below": below, "at_most": at_most}
     bounds = {name: bound for name, bound in ends.items() if bound is not None}
     own = {"bounds": bounds, "settings": {"help": help, **settings}}
     return dataclasses.field(default=default, metadata={**of, **own})
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+def option_table(kind: type[K]) -> type[K]:
+    """Make a frozen dataclass of options.
+
+    The type of a field decides how the value is parsed: ``int``, ``float``, ``Path`` (a folder, if
+    no ``metavar`` says otherwise), ``bool`` (a flag), ``Literal`` (choices), ``tuple`` (one or
+    more, unless ``type`` parses all of it). An option without a default is None, (), or False where
+    its type allows that, and it is not ``required``; else it must be given.
+    """
+    for name, hint in get_type_hints(kind).items():
+        field = vars(kind).get(name)
+        if not isinstance(field, dataclasses.Field) or not field.metadata:
+            continue
+        if field.default is dataclasses.MISSING:
+            field.default = _default_of(hint, **field.metadata)
+    return dataclasses.dataclass(frozen=True, kw_only=True)(kind)
+
+
+def _default_of(hint: object, *, positional: bool, settings: _Settings, **_: object) -> object:
+    if NoneType in get_args(hint):
+        return None
+    if positional or "required" in settings:
+        return dataclasses.MISSING
+    return () if get_origin(hint) is tuple else False if hint is bool else dataclasses.MISSING
 
 
 def named_texts(facts: Sequence[str], names: Sequence[str]) -> dict[str, str]:
@@ -271,7 +297,8 @@ def add_options(parser: argparse.ArgumentParser, kind: "type[DataclassInstance]"
         if one_of and one_of not in groups:
             groups[one_of] = groups[title].add_mutually_exclusive_group(required=True)
         is_positional = field.metadata["positional"]
-        own = _settings_for(hints[field.name], field.metadata["settings"])
+        settings = field.metadata["settings"]
+        own = _settings_for(hints[field.name], settings, is_positional=is_positional)
         if field.default is dataclasses.MISSING and not is_positional and not one_of:
             own["required"] = True
         name = field.name if is_positional else _flag(field.name)
@@ -284,7 +311,7 @@ def _flag(name: str) -> str:
     return f"--{name.rstrip('_').replace('_', '-')}"
 
 
-def _settings_for(kind: object, given: Mapping[str, object]) -> _Settings:
+def _settings_for(kind: object, given: Mapping[str, object], *, is_positional: bool) -> _Settings:
     """Infer the ``argparse`` settings for a type; ``given`` settings come before them."""
     if get_origin(kind) in {Union, UnionType}:
         [kind] = set(get_args(kind)) - {NoneType}
@@ -301,6 +328,7 @@ def _settings_for(kind: object, given: Mapping[str, object]) -> _Settings:
         inferred |= {"type": int, "metavar": "N"}
     elif kind in {float, Path}:
         inferred["type"] = kind
+        inferred |= {"metavar": "DIR"} if kind is Path and not is_positional else {}
     return {**inferred, **given}
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from corpora.errors import CorpusError, UsageError
-from corpora.system.arguments import execute, option, parse
+from corpora.system.arguments import execute, option, option_table, parse
 
 Kind = Literal["permissive", "weak copyleft", "copyleft", "proprietary", "unknown"]
 _REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^]]*)\])?")
@@ -117,16 +117,15 @@ def _canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options:
     """Options of the command."""
 
-    json: bool = option(default=False, help="print the list as JSON, for programs")
+    json: bool = option("print the list as JSON, for programs")
     fail_on: tuple[str, ...] = option(
-        (),
+        "exit with status 1 if a library has such a licence: copyleft, proprietary, unknown",
         metavar="KIND",
         choices=("copyleft", "proprietary", "unknown"),
-        help="exit with status 1 if a library has such a licence: copyleft, proprietary, unknown",
     )
 
 

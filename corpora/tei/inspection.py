@@ -11,7 +11,6 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.errors import UsageError
@@ -20,7 +19,7 @@ from corpora.reports.pages import Block, Heading, Prose, Table
 from corpora.reports.pages import to_html as render_blocks
 from corpora.runs.plan import find_inputs
 from corpora.segmentation.sentences import table_name
-from corpora.system.arguments import execute, option, parse
+from corpora.system.arguments import execute, option, option_table, parse
 from corpora.tei.card import warnings_of
 from corpora.tei.census import Census, take_census
 from corpora.tei.edition import CHARACTERS, SUFFIXES, edition_path, load_edition
@@ -318,29 +317,27 @@ def _key(text: str) -> str:
     return text if re.fullmatch(r"[A-Za-z0-9_-]+", text) else _quoted(text)
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options:
     """Options of ``--inspect``."""
 
     inspect: tuple[str, ...] = option(
-        metavar="PATTERN", help="TEI files, folders of them, or glob patterns in quotes, to count"
+        "TEI files, folders of them, or glob patterns in quotes, to count",
+        required=True,
+        metavar="PATTERN",
     )
     exclude: tuple[str, ...] = option(
-        (),
-        metavar="PATTERN",
-        help="glob patterns of files to leave out; names are relative to the folder that all files "
+        "glob patterns of files to leave out; names are relative to the folder that all files "
         "share",
+        metavar="PATTERN",
     )
     edition: str = option(
+        "edition to apply: a built-in name or a TOML file (default: tei)",
         "tei",
         metavar="NAME|FILE",
-        help="edition to apply: a built-in name or a TOML file (default: tei)",
     )
     output: Path | None = option(
-        None,
-        metavar="DIR",
-        help="folder to write census.html and a draft edition.toml into (default: only print the "
-        "counts)",
+        "folder to write census.html and a draft edition.toml into (default: only print the counts)"
     )
 
 

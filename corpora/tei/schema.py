@@ -12,7 +12,6 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from http.client import HTTPException
 from importlib.util import find_spec
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from corpora.errors import CorpusError, UsageError
-from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
+from corpora.system.arguments import SUMMARY, Summary, execute, option, option_table, parse
 from corpora.system.files import home
 from corpora.system.web import check_address, opener
 from corpora.system.writing import appearing, remove_leftovers
@@ -54,23 +53,23 @@ _SAID = re.compile(rb"TEI Edition:\s+(?:P5 )?Version(?:\xc2\xa0|\s)+(\d+\.\d+\.\
 """The version that a schema names, after a no-break space (UTF-8)."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options:
     """Options of the command."""
 
     version: str = option(
-        VERSION, metavar="N.N.N", help=f"version of the TEI Guidelines (default: {VERSION})"
+        f"version of the TEI Guidelines (default: {VERSION})", VERSION, metavar="N.N.N"
     )
     url: str = option(
-        "", metavar="URL", help="address of the schema (default: the one in the TEI's archive)"
+        "address of the schema (default: the one in the TEI's archive)", "", metavar="URL"
     )
     sha256: str = option(
-        "", metavar="HEX", help="SHA-256 that the file must have (default: not checked)"
+        "SHA-256 that the file must have (default: not checked)", "", metavar="HEX"
     )
     output: Path | None = option(
-        None, metavar="FILE", help="file to write (default: where predict --tei looks for it)"
+        "file to write (default: where predict --tei looks for it)", metavar="FILE"
     )
-    json: bool = option(default=False, help=SUMMARY)
+    json: bool = option(SUMMARY)
 
 
 def default_schema() -> Path:

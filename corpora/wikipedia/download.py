@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from corpora.errors import CorpusError, UsageError
 from corpora.reports import counted
-from corpora.system.arguments import SUMMARY, Summary, execute, fail, option, parse
+from corpora.system.arguments import SUMMARY, Summary, execute, fail, option, option_table, parse
 from corpora.system.files import locked
 from corpora.system.web import check_address, check_contact
 from corpora.system.writing import is_temporary
@@ -55,44 +55,38 @@ _WIKI = re.compile(r"[a-z][a-z0-9_]*")
 _DATE = re.compile(r"\d{8}")
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Order:
     """The dump to fetch, and who fetches it; raises ``UsageError`` for invalid values."""
 
     wiki: str = option(
-        positional=True, help="database name of the wiki, such as dawiki, dewiki or zh_yuewiki"
+        "database name of the wiki, such as dawiki, dewiki or zh_yuewiki", positional=True
     )
-    output: Path = option(metavar="DIR", help="folder to download the files into")
-    contact: str = option(
-        help="your mail address or web page, which the server gets in the User-Agent"
-    )
+    output: Path = option("folder to download the files into")
+    contact: str = option("your mail address or web page, which the server gets in the User-Agent")
     date: str = option(
-        LATEST,
-        help=f"date of the run, such as 20261101 (default: {LATEST}, the newest complete one)",
+        f"date of the run, such as 20261101 (default: {LATEST}, the newest complete one)", LATEST
     )
     not_before: str = option(
+        "date of the oldest run that is wanted, such as that of the last download",
         "",
         metavar="DATE",
-        help="date of the oldest run that is wanted, such as that of the last download",
     )
-    mirror: str = option(MIRROR, metavar="URL", help=f"address of the server (default: {MIRROR})")
-    html: bool = option(
-        default=False, help="fetch the rendered pages of Wikimedia Enterprise, not the wikitext"
-    )
+    mirror: str = option(f"address of the server (default: {MIRROR})", MIRROR, metavar="URL")
+    html: bool = option("fetch the rendered pages of Wikimedia Enterprise, not the wikitext")
     jobs: tuple[str, ...] = option(
-        (),
+        f"jobs of the run whose files are fetched; with --html, namespaces (default: "
+        f"{' '.join(JOBS)}; with --html {' '.join(NAMESPACES)})",
         nargs="+",
         metavar="JOB",
-        help=f"jobs of the run whose files are fetched; with --html, namespaces (default: "
-        f"{' '.join(JOBS)}; with --html {' '.join(NAMESPACES)})",
     )
     exclude: tuple[str, ...] = option(
+        f"glob patterns of files of these jobs to leave out (default: {' '.join(EXCLUDE)})",
         EXCLUDE,
         nargs="*",
         metavar="PATTERN",
-        help=f"glob patterns of files of these jobs to leave out (default: {' '.join(EXCLUDE)})",
     )
-    json: bool = option(default=False, help=SUMMARY)
+    json: bool = option(SUMMARY)
 
     def __post_init__(self) -> None:
         """Check the values."""

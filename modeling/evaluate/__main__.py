@@ -15,79 +15,66 @@ tagger of a cross-validation is scored on its own part, and all parts are report
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from corpora.system.arguments import Summary, option
-from modeling.command import as_json, show, start
+from corpora.system.arguments import SUMMARY, Summary, option, option_table
+from modeling.command import show, start
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options:
     """Options of the command."""
 
     run: Path = option(
-        positional=True,
-        metavar="RUN",
-        help="run of onoma finetune, one of its taggers, or an archive",
+        "run of onoma finetune, one of its taggers, or an archive", positional=True, metavar="RUN"
     )
-    ner: Path = option(metavar="DIR", help="dataset of tagged sentences to score on")
+    ner: Path = option("dataset of tagged sentences to score on")
     split: str = option(
+        "part of --ner to score on; taggers of a cross-validation use the parts of their folds "
+        "(default: test)",
         "test",
         choices=("train", "dev", "test"),
-        help="part of --ner to score on; taggers of a cross-validation use the parts of their "
-        "folds (default: test)",
     )
     level: str | None = option(
-        None,
+        "names to score, where names stand inside names (default: those that RUN has learned)",
         choices=("outer", "inner", "both"),
-        help="names to score, where names stand inside names (default: those that RUN has learned)",
     )
     output: Path | None = option(
-        None,
-        metavar="DIR",
-        help="folder of the report (default: RUN/evaluation/DATASET-SPLIT; needed for an archive)",
+        "folder of the report (default: RUN/evaluation/DATASET-SPLIT; needed for an archive)"
     )
     decoder: str | None = option(
-        None,
-        metavar="NAME",
-        help="decoder, or several such as free,fix,viterbi with a report for each (default: the "
+        "decoder, or several such as free,fix,viterbi with a report for each (default: the "
         "tagger's own)",
+        metavar="NAME",
     )
     every_setting: bool = option(
-        default=False,
-        help="score all settings that were tried, with a report for each, not only the best on dev",
+        "score all settings that were tried, with a report for each, not only the best on dev"
     )
     without: tuple[str, ...] = option(
-        (), metavar="LABEL", help="labels that are left out of an additional score"
+        "labels that are left out of an additional score", metavar="LABEL"
     )
     labels: str | None = option(
-        None,
+        "map of labels, applied to gold tags and predictions: a built-in name or a TOML file, as "
+        "in onoma benchmark --labels",
         metavar="NAME|FILE",
-        help="map of labels, applied to gold tags and predictions: a built-in name or a TOML "
-        "file, as in onoma benchmark --labels",
     )
     train: Path | None = option(
-        None,
-        metavar="DIR",
-        help="dataset that RUN was trained on, for separate scores of seen and unseen names "
-        "(default: --ner)",
+        "dataset that RUN was trained on, for separate scores of seen and unseen names (default: "
+        "--ner)"
     )
     against: Path | None = option(
-        None,
+        "another run, or an archive, to compare with: agreement, and a paired bootstrap of the "
+        "difference in strict F1; of both runs the best setting on dev is compared",
         metavar="RUN",
-        help="another run, or an archive, to compare with: agreement, and a paired bootstrap of "
-        "the difference in strict F1; of both runs the best setting on dev is compared",
     )
     fail_if_worse: bool = option(
-        default=False,
-        help="with --against: exit with status 3 if strict F1 is lower and the 95 %% interval of "
-        "the difference is below 0",
+        "with --against: exit with status 3 if strict F1 is lower and the 95 %% interval of the "
+        "difference is below 0"
     )
     replicates: int = option(
-        1000, at_least=0, help="number of replicates of the bootstrap (default: 1000)"
+        "number of replicates of the bootstrap (default: 1000)", 1000, at_least=0
     )
-    json: bool = as_json()
+    json: bool = option(SUMMARY)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

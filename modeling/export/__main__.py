@@ -22,70 +22,59 @@ docs/exporting.md says which models can be exported in which form.
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from corpora.errors import UsageError
-from corpora.system.arguments import Summary, named_texts, option
-from modeling.command import as_json, counts, show, start
+from corpora.system.arguments import SUMMARY, Summary, named_texts, option, option_table
+from modeling.command import counts, show, start
 
 _WHERE = "where"
 _FACTS = ("name", "licence", "data_licence", "language")
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options:
     """Options of the command."""
 
     model: Path = option(
+        "run of onoma pretrain or onoma finetune (its best tagger is taken), or one of its "
+        "models, checkpoints or taggers; a folder of transformers, or hub:NAME[@REVISION]",
         positional=True,
         metavar="RUN",
-        help="run of onoma pretrain or onoma finetune (its best tagger is taken), or one "
-        "of its models, checkpoints or taggers; a folder of transformers, or hub:NAME[@REVISION]",
     )
-    output: Path | None = option(
-        None, one_of=_WHERE, metavar="DIR", help="folder to write, which must not exist"
-    )
+    output: Path | None = option("folder to write, which must not exist", one_of=_WHERE)
     archive: Path | None = option(
-        None,
+        "file to write, which modeling.Tagger.load or modeling.Encoder.load opens",
         one_of=_WHERE,
         metavar="FILE",
-        help="file to write, which modeling.Tagger.load or modeling.Encoder.load opens",
     )
     to: Literal["huggingface", "onnx", "tagger"] = option(
-        "huggingface",
-        help="form of the folder: for transformers (huggingface), for onnxruntime (onnx, needs the "
+        "form of the folder: for transformers (huggingface), for onnxruntime (onnx, needs the "
         "extra onnx), or, of a token classifier of transformers, a tagger for this project's "
         "commands (tagger) (default: huggingface)",
+        "huggingface",
     )
     int8: bool = option(
-        default=False,
-        help="with --to onnx: store weights as int8, in a quarter of the size; check the scores "
-        "before use",
+        "with --to onnx: store weights as int8, in a quarter of the size; check the scores before "
+        "use"
     )
-    without_heads: bool = option(
-        default=False, help="of a pre-trained model, write only the encoder"
-    )
+    without_heads: bool = option("of a pre-trained model, write only the encoder")
     trim_vocabulary: tuple[Path, ...] = option(
-        (),
-        metavar="DIR",
-        help="of an encoder, keep only the subwords that occur in these datasets of documents or "
-        "NER sentences; vectors of their texts stay the same",
+        "of an encoder, keep only the subwords that occur in these datasets of documents or NER "
+        "sentences; vectors of their texts stay the same"
     )
     keep_layers: tuple[int, ...] = option(
-        (),
+        "of an encoder, keep only these layers, counted from 1; it must then be trained again",
         type=counts,
         metavar="N,N",
-        help="of an encoder, keep only these layers, counted from 1; it must then be trained again",
     )
     facts: tuple[str, ...] = option(
-        (),
+        "for the card, name of the model (default: of the folder RUN), its licence, that of its "
+        "data, and its languages: name=… licence=CC-BY-4.0 data_licence=… language=de,da",
         metavar="NAME=TEXT",
-        help="for the card, name of the model (default: of the folder RUN), its licence, that of "
-        "its data, and its languages: name=… licence=CC-BY-4.0 data_licence=… language=de,da",
     )
-    json: bool = as_json()
+    json: bool = option(SUMMARY)
 
     def __post_init__(self) -> None:
         """Raise ``UsageError`` if there is no model to read, or if the output exists already."""

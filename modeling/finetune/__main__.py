@@ -19,118 +19,97 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corpora.errors import UsageError
-from corpora.system.arguments import Summary, option, say
+from corpora.system.arguments import SUMMARY, Summary, option, option_table, say
 from corpora.system.parsing import read_json
-from modeling.command import Termination, as_json, check_given, counts, start
+from modeling.command import Termination, check_given, counts, start
 
 if TYPE_CHECKING:
     from modeling.finetune.continuing import Begun
     from modeling.finetune.teaching import Teacher
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options:
     """Options of the command."""
 
     recipe: str = option(
+        "name of a recipe, which is a set of settings; --list prints all",
         None,
         positional=True,
         nargs="?",
-        help="name of a recipe, which is a set of settings; --list prints all",
     )
     ner: Path = option(
-        None,
-        metavar="DIR",
-        help="dataset of tagged sentences to train on, such as onoma tei and onoma benchmark make",
+        "dataset of tagged sentences to train on, such as onoma tei and onoma benchmark make", None
     )
     level: str = option(
+        "names to learn, where names stand inside names: the outer ones, those inside, or, with a "
+        "recipe of spans, both (default: outer)",
         "outer",
         choices=("outer", "inner", "both"),
-        help="names to learn, where names stand inside names: the outer ones, those inside, or, "
-        "with a recipe of spans, both (default: outer)",
     )
     model: Path = option(
-        None,
-        metavar="DIR",
-        help="encoder to train: a run of onoma pretrain, its final/ or a checkpoint, a folder "
-        "of transformers (BERT, RoBERTa, ELECTRA, DeBERTa, ModernBERT, LUKE ...), or "
+        "encoder to train: a run of onoma pretrain, its final/ or a checkpoint, a folder of "
+        "transformers (BERT, RoBERTa, ELECTRA, DeBERTa, ModernBERT, LUKE ...), or "
         "hub:NAME[@REVISION]",
+        None,
     )
     tagger: Path | None = option(
-        None,
+        "tagger to train further, in place of --model; it keeps its encoder, its head and how it "
+        "reads sentences",
         metavar="RUN",
-        help="tagger to train further, in place of --model; it keeps its encoder, its head and "
-        "how it reads sentences",
     )
     labels: str = option(
+        "map from the labels of --tagger to those of --ner: a built-in name or a TOML file "
+        "(default: labels stay the same)",
         "",
         metavar="NAME|FILE",
-        help="map from the labels of --tagger to those of --ner: a built-in name or a TOML file "
-        "(default: labels stay the same)",
     )
     teacher: Path | None = option(
-        None,
+        "tagger whose probabilities are learned in addition to the tags of --ner (distillation)",
         metavar="RUN",
-        help="tagger whose probabilities are learned in addition to the tags of --ner "
-        "(distillation)",
     )
     documents: tuple[Path, ...] = option(
-        (),
-        metavar="DIR",
-        help="datasets of untagged documents, whose sentences are also learned from --teacher",
+        "datasets of untagged documents, whose sentences are also learned from --teacher"
     )
     sentences: int = option(
-        0,
-        at_least=0,
-        help="number of sentences to use of --documents, chosen by hash (default: all)",
+        "number of sentences to use of --documents, chosen by hash (default: all)", 0, at_least=0
     )
-    output: Path = option(
-        None, metavar="DIR", help="folder of the run; a run that was stopped is resumed there"
-    )
+    output: Path = option("folder of the run; a run that was stopped is resumed there", None)
     seeds: tuple[int, ...] = option(
-        (),
-        type=counts,
-        metavar="N,N",
-        help="random seeds; a tagger is trained for each (default: 1)",
+        "random seeds; a tagger is trained for each (default: 1)", type=counts, metavar="N,N"
     )
     train_sizes: tuple[int, ...] = option(
-        (),
+        "numbers of training sentences, for a learning curve; a tagger is trained for each (0: "
+        "all sentences)",
         type=counts,
         metavar="N,N",
-        help="numbers of training sentences, for a learning curve; a tagger is trained for each "
-        "(0: all sentences)",
     )
     folds: int = option(
+        "number of parts for cross-validation over all splits; a tagger is trained for each part, "
+        "on the other parts",
         0,
         at_least=0,
         metavar="K",
-        help="number of parts for cross-validation over all splits; a tagger is trained for each "
-        "part, on the other parts",
     )
     augment_lexicon: str | None = option(
-        None,
+        "names that are looked up, as input of the head: of the training set (train), of a file "
+        "(name TAB label), or of an entity vocabulary",
         metavar="train|FILE|DIR",
-        help="names that are looked up, as input of the head: of the training set (train), of a "
-        "file (name TAB label), or of an entity vocabulary",
     )
     set: tuple[str, ...] = option(
-        (),
+        "settings that replace those of the recipe, such as head.decoder=fix; with NAME=A,B each "
+        "value is tried",
         metavar="NAME=VALUE",
-        help="settings that replace those of the recipe, such as head.decoder=fix; with NAME=A,B "
-        "each value is tried",
     )
     force: bool = option(
-        default=False,
-        help="train again from the start if --output holds taggers of other settings, data or "
-        "model",
+        "train again from the start if --output holds taggers of other settings, data or model"
     )
-    list: bool = option(default=False, help="print all recipes")
-    json: bool = as_json()
+    list: bool = option("print all recipes")
+    json: bool = option(SUMMARY)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -12,95 +12,76 @@ Writes a page, inspection.html, each picture as PNG, and points.tsv with the poi
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Literal
 
 from corpora.errors import CorpusError, UsageError
-from corpora.system.arguments import Summary, option, refuse
-from modeling.command import as_json, counts, show, start
+from corpora.system.arguments import SUMMARY, Summary, option, option_table, refuse
+from modeling.command import counts, show, start
 
 _SPANS, _ATTENTION = "vectors of spans", "attention"
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options:
     """Options of the command."""
 
     run: Path = option(
+        "run of onoma pretrain or onoma finetune, one of its models, a folder of transformers, or "
+        "an archive",
         positional=True,
         metavar="RUN",
-        help="run of onoma pretrain or onoma finetune, one of its models, a folder of "
-        "transformers, or an archive",
     )
-    output: Path = option(metavar="DIR", help="folder of the page and its pictures")
+    output: Path = option("folder of the page and its pictures")
     plot: tuple[Literal["pca", "tsne", "umap"], ...] = option(
-        (),
+        "kinds of maps: principal components, t-SNE (needs scikit-learn), UMAP (needs umap-learn)",
         group=_SPANS,
-        help="kinds of maps: principal components, t-SNE (needs scikit-learn), UMAP (needs "
-        "umap-learn)",
     )
-    ner: Path | None = option(
-        None, metavar="DIR", group=_SPANS, help="dataset of tagged sentences whose spans are drawn"
-    )
+    ner: Path | None = option("dataset of tagged sentences whose spans are drawn", group=_SPANS)
     split: str = option(
-        "dev",
-        choices=("train", "dev", "test"),
-        group=_SPANS,
-        help="part of --ner to use (default: dev)",
+        "part of --ner to use (default: dev)", "dev", choices=("train", "dev", "test"), group=_SPANS
     )
     spans: Literal["names", "all"] = option(
+        "draw the tagged names, or all sequences of up to eight words (default: names)",
         "names",
         group=_SPANS,
-        help="draw the tagged names, or all sequences of up to eight words (default: names)",
     )
     sample: int = option(
-        2000,
-        at_least=0,
-        group=_SPANS,
-        help="number of spans, chosen at random; 0: all (default: 2000)",
+        "number of spans, chosen at random; 0: all (default: 2000)", 2000, at_least=0, group=_SPANS
     )
     parts: Literal["both", "words", "entities", "mean"] | None = option(
-        None,
+        "vector of a span: [first subword; last subword; entity] (both), the first two (words), "
+        "the last (entities), or the mean of all subwords (default: both if the encoder reads "
+        "entities, else words)",
         group=_SPANS,
-        help="vector of a span: [first subword; last subword; entity] (both), the first two "
-        "(words), the last (entities), or the mean of all subwords (default: both if the encoder "
-        "reads entities, else words)",
     )
     attention: str | None = option(
-        None,
+        "sentence whose attention weights are drawn, by layer and head",
         metavar="TEXT",
         group=_ATTENTION,
-        help="sentence whose attention weights are drawn, by layer and head",
     )
     layers: tuple[int, ...] = option(
-        (),
+        "layers to draw, counted from 1 (default: all)",
         type=counts,
         metavar="N,N",
         group=_ATTENTION,
-        help="layers to draw, counted from 1 (default: all)",
     )
     heads: tuple[int, ...] = option(
-        (),
-        type=counts,
-        metavar="N,N",
-        group=_ATTENTION,
-        help="heads to draw, counted from 1 (default: all)",
+        "heads to draw, counted from 1 (default: all)", type=counts, metavar="N,N", group=_ATTENTION
     )
     entities: str = option(
+        "spans of characters, from 0, end excluded, that are read as masked entities",
         "",
         metavar="START:END,…",
         group=_ATTENTION,
-        help="spans of characters, from 0, end excluded, that are read as masked entities",
     )
     lang: str | None = option(
-        None,
+        "language of the sentence, such as de, whose rules find its words (default: general rules)",
         metavar="TAG",
         group=_ATTENTION,
-        help="language of the sentence, such as de, whose rules find its words (default: general "
-        "rules)",
     )
-    json: bool = as_json()
+    json: bool = option(SUMMARY)
 
     def __post_init__(self) -> None:
         """Raise ``UsageError`` if nothing is asked for, or options do not go together.

@@ -17,157 +17,136 @@ Only probable links are written, so that at most about 2 % of them are wrong (--
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from corpora.system.arguments import Subcommand, Summary, execute, option, parse_subcommand, refuse
-from modeling.command import as_json
+from corpora.system.arguments import (
+    SUMMARY,
+    Subcommand,
+    Summary,
+    execute,
+    option,
+    option_table,
+    parse_subcommand,
+    refuse,
+)
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class _Learning:
     """The options of what a linker is trained on."""
 
     documents: tuple[Path, ...] = option(
-        positional=True,
-        metavar="DIR",
-        help="datasets of documents with linked names, to learn from",
+        "datasets of documents with linked names, to learn from", positional=True, metavar="DIR"
     )
     register: tuple[str, ...] = option(
-        (),
-        metavar="FILE",
-        help="registers in TEI, or glob patterns in quotes, whose entries are candidates",
+        "registers in TEI, or glob patterns in quotes, whose entries are candidates", metavar="FILE"
     )
     vocabulary: Path | None = option(
-        None, metavar="DIR", help="index made by onoma link index, whose entities are candidates"
+        "index made by onoma link index, whose entities are candidates"
     )
     space: str | None = option(
-        None,
+        "prefix of the ids of --register, such as sturm for sturm:P.1 (default: the most frequent "
+        "in the documents)",
         metavar="NAME",
-        help="prefix of the ids of --register, such as sturm for sturm:P.1 (default: the most "
-        "frequent in the documents)",
     )
     encoder: Path | None = option(
-        None,
+        "encoder that compares the contexts of names: a run, a folder of transformers, hub:NAME, "
+        "or an archive",
         metavar="MODEL",
-        help="encoder that compares the contexts of names: a run, a folder of transformers, "
-        "hub:NAME, or an archive",
     )
     descriptions: Path | None = option(
-        None,
+        "with --encoder: entity vocabulary whose descriptions are compared with the contexts, too",
         metavar="VOCABULARY",
-        help="with --encoder: entity vocabulary whose descriptions are compared with the "
-        "contexts, too",
     )
     nil: bool = option(
-        default=False,
-        help="treat names without an id as names of no known entity, which must not be linked "
-        "(default: ignore them)",
+        "treat names without an id as names of no known entity, which must not be linked "
+        "(default: ignore them)"
     )
     max_wrong: float = option(
+        "highest ratio of wrong links among the written ones, from 0 to 1 (default: 0.02)",
         0.02,
         at_least=0,
         at_most=1,
         metavar="RATIO",
-        help="highest ratio of wrong links among the written ones, from 0 to 1 (default: 0.02)",
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class TrainOptions(_Learning):
     """Options of ``train``."""
 
-    output: Path = option(metavar="DIR", help="folder of the linker")
-    json: bool = as_json()
+    output: Path = option("folder of the linker")
+    json: bool = option(SUMMARY)
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class EvaluateOptions(_Learning):
     """Options of ``evaluate``."""
 
-    output: Path = option(metavar="DIR", help="folder of the report")
+    output: Path = option("folder of the report")
     test: tuple[Path, ...] = option(
-        (),
-        metavar="DIR",
-        help="datasets to link as a test, by a linker trained on the other datasets (default: "
-        "cross-validation)",
+        "datasets to link as a test, by a linker trained on the other datasets (default: "
+        "cross-validation)"
     )
     folds: int = option(
-        5, at_least=2, help="number of parts for cross-validation, at least 2 (default: 5)"
+        "number of parts for cross-validation, at least 2 (default: 5)", 5, at_least=2
     )
-    json: bool = as_json()
+    json: bool = option(SUMMARY)
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class ApplyOptions:
     """Options of ``apply``."""
 
-    linker: Path = option(
-        positional=True, metavar="LINKER", help="folder of the linker, made by train"
-    )
-    documents: Path | None = option(
-        None, one_of="input", metavar="DIR", help="dataset of documents whose names are linked"
-    )
-    ner: Path | None = option(
-        None,
-        one_of="input",
-        metavar="DIR",
-        help="dataset of tagged sentences whose names are linked",
-    )
-    output: Path = option(
-        metavar="PATH", help="dataset to write, or with --ner a file of JSON lines"
-    )
+    linker: Path = option("folder of the linker, made by train", positional=True, metavar="LINKER")
+    documents: Path | None = option("dataset of documents whose names are linked", one_of="input")
+    ner: Path | None = option("dataset of tagged sentences whose names are linked", one_of="input")
+    output: Path = option("dataset to write, or with --ner a file of JSON lines", metavar="PATH")
     threshold: float | None = option(
-        None,
+        "lowest probability of a link that is written, from 0 to 1 (default: that of the linker)",
         at_least=0,
         at_most=1,
         metavar="P",
-        help="lowest probability of a link that is written, from 0 to 1 (default: that of the "
-        "linker)",
     )
     candidates: int = option(
+        "with --ner: number of candidates to list for each name, the most probable first "
+        "(default: 0)",
         0,
         at_least=0,
         metavar="K",
-        help="with --ner: number of candidates to list for each name, the most probable first "
-        "(default: 0)",
     )
-    json: bool = as_json()
+    json: bool = option(SUMMARY)
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class IndexOptions:
     """Options of ``index``."""
 
     vocabulary: Path = option(
-        positional=True, metavar="VOCABULARY", help="entity vocabulary, made by onoma vocab"
+        "entity vocabulary, made by onoma vocab", positional=True, metavar="VOCABULARY"
     )
-    output: Path = option(metavar="DIR", help="folder of the index")
+    output: Path = option("folder of the index")
     wiki: str = option(
+        "for a vocabulary of several wikis: the wiki whose titles entities are called by, as "
+        "those of the documents (default: by the names in the vocabulary)",
         "",
         metavar="NAME",
-        help="for a vocabulary of several wikis: the wiki whose titles entities are called by, as "
-        "those of the documents (default: by the names in the vocabulary)",
     )
-    json: bool = as_json()
+    json: bool = option(SUMMARY)
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class ScoreOptions:
     """Options of ``score``."""
 
-    gold: Path = option(metavar="DIR", help="dataset of documents with the correct links")
-    predicted: Path = option(
-        metavar="DIR", help="dataset of the same documents with the links to score"
-    )
+    gold: Path = option("dataset of documents with the correct links")
+    predicted: Path = option("dataset of the same documents with the links to score")
     nil: bool = option(
-        default=False,
-        help="count names without an entity as links to NIL, as in HIPE-2022 (default: ignore "
-        "them)",
+        "count names without an entity as links to NIL, as in HIPE-2022 (default: ignore them)"
     )
-    json: bool = as_json()
+    json: bool = option(SUMMARY)
 
 
 def _do(name: str, options: Any) -> Iterator[str | Summary]:  # Any: those of one command

@@ -24,13 +24,13 @@ In a TEI file nothing is changed but the new names; this is checked before each 
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Literal
 
 from corpora.errors import UsageError
-from corpora.system.arguments import Summary, option, refuse
-from modeling.command import as_json, start
+from corpora.system.arguments import SUMMARY, Summary, option, option_table, refuse
+from modeling.command import start
 
 _TEI, _INPUT = "TEI", "input"
 _INPUTS = ("text", "conll", "documents", "tei", "masked")
@@ -47,188 +47,163 @@ _FOR = {
 """Options, and the inputs that they say something of; the others of their group, or of all."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options:
     """Options of the command."""
 
     model: Path | None = option(
-        None,
+        "run of onoma finetune, a tagger of one, or an archive; with --masked, a run of onoma "
+        "pretrain",
         positional=True,
         nargs="?",
         metavar="RUN",
-        help="run of onoma finetune, a tagger of one, or an archive; with --masked, a run of "
-        "onoma pretrain",
     )
     text: str = option(
-        None,
-        one_of=_INPUT,
-        metavar="FILE",
-        help="text file to find names in, or - for standard input",
+        "text file to find names in, or - for standard input", None, one_of=_INPUT, metavar="FILE"
     )
     conll: Path = option(
-        None,
-        one_of=_INPUT,
-        metavar="FILE",
-        help="file with a word on each line and a blank line after each sentence; tags in it are "
+        "file with a word on each line and a blank line after each sentence; tags in it are "
         "ignored",
-    )
-    documents: Path = option(
-        None, one_of=_INPUT, metavar="DIR", help="dataset of documents to find names in"
-    )
-    tei: tuple[str, ...] = option(
         None,
         one_of=_INPUT,
         metavar="FILE",
-        help="TEI files, or glob patterns in quotes, to write names into",
+    )
+    documents: Path = option("dataset of documents to find names in", None, one_of=_INPUT)
+    tei: tuple[str, ...] = option(
+        "TEI files, or glob patterns in quotes, to write names into",
+        None,
+        one_of=_INPUT,
+        metavar="FILE",
     )
     masked: str = option(
+        "text with [MASK], for which the most probable subwords are printed",
         None,
         one_of=_INPUT,
         metavar="TEXT",
-        help="text with [MASK], for which the most probable subwords are printed",
     )
     output: Path = option(
+        "file to write, dataset with --documents, or folder with --tei (default: standard output, "
+        "except for these two)",
         None,
         metavar="PATH",
-        help="file to write, dataset with --documents, or folder with --tei (default: standard "
-        "output, except for these two)",
     )
     format: str = option(
+        "output format for --text (default: tsv), or for --conll: conll, json or jsonl (default: "
+        "conll)",
         "tsv",
         choices=_FORMATS,
-        help="output format for --text (default: tsv), or for --conll: conll, json or jsonl "
-        "(default: conll)",
     )
     labels: str | None = option(
-        None,
+        "map that renames or drops labels of the tagger: a built-in name or a TOML file, as in "
+        "onoma benchmark --labels",
         metavar="NAME|FILE",
-        help="map that renames or drops labels of the tagger: a built-in name or a TOML file, as "
-        "in onoma benchmark --labels",
     )
     threshold: float | None = option(
-        None,
+        "lowest probability of a name, from 0 to 1 (default: 0; for a tagger with --tei and "
+        "--output, the value chosen on dev, or 0.9)",
         at_least=0,
         at_most=1,
         metavar="P",
-        help="lowest probability of a name, from 0 to 1 (default: 0; for a tagger with --tei and "
-        "--output, the value chosen on dev, or 0.9)",
     )
     lang: str | None = option(
-        None,
+        "language of --text, such as de, whose rules find sentences and words (default: general "
+        "rules)",
         metavar="TAG",
-        help="language of --text, such as de, whose rules find sentences and words (default: "
-        "general rules)",
     )
-    json: bool = as_json()
+    json: bool = option(SUMMARY)
     edition: str | None = option(
-        None,
+        "edition that says how to read and write TEI: a built-in name or a TOML file (default: "
+        "tei)",
         metavar="NAME",
         group=_TEI,
-        help="edition that says how to read and write TEI: a built-in name or a TOML file "
-        "(default: tei)",
     )
     existing: Literal["keep", "only-new", "replace-predicted"] = option(
+        "names already in the files: keep them, add only names that touch none (only-new), or "
+        "replace earlier predictions (default: keep)",
         "keep",
         group=_TEI,
-        help="names already in the files: keep them, add only names that touch none (only-new), "
-        "or replace earlier predictions (default: keep)",
     )
     crossing: Literal["split", "standOff"] = option(
+        "write a name that crosses elements as fragments (split) or outside of the text "
+        "(standOff) (default: split)",
         "split",
         group=_TEI,
-        help="write a name that crosses elements as fragments (split) or outside of the text "
-        "(standOff) (default: split)",
     )
     schema: Path | None = option(
-        None,
+        "RelaxNG schema; names that would make a file invalid are skipped (default: the schema "
+        "that onoma schema fetched, if any)",
         metavar="FILE",
         group=_TEI,
-        help="RelaxNG schema; names that would make a file invalid are skipped (default: the "
-        "schema that onoma schema fetched, if any)",
     )
     candidates: Path | None = option(
-        None,
+        "write the names that are found into a list for review, and write no TEI files",
         metavar="TSV",
         group=_TEI,
-        help="write the names that are found into a list for review, and write no TEI files",
     )
     apply: Path | None = option(
-        None,
-        metavar="TSV",
-        group=_TEI,
-        help="write the accepted names of a reviewed list into the files",
+        "write the accepted names of a reviewed list into the files", metavar="TSV", group=_TEI
     )
     keep_cert: bool = option(
-        default=False,
-        group=_TEI,
-        help="with --apply: leave the model's probability (cert) at names that were accepted",
+        "with --apply: leave the model's probability (cert) at names that were accepted", group=_TEI
     )
     from_: tuple[Path, ...] = option(
-        (),
+        "files or folders of an annotation tool (.xmi, .cas.json, .tsv, .ann, .json, .spacy), "
+        "whose corrections are written into the files",
         metavar="FILE",
         group=_TEI,
-        help="files or folders of an annotation tool (.xmi, .cas.json, .tsv, .ann, .json, "
-        ".spacy), whose corrections are written into the files",
     )
     undo: bool = option(
-        default=False,
-        group=_TEI,
-        help="remove the names that Onoma added, and restore the original bytes",
+        "remove the names that Onoma added, and restore the original bytes", group=_TEI
     )
     reviewer: str = option(
+        "person who answers for the names of --apply and --from (xml:id or pointer); with --undo, "
+        "also remove this person's names",
         "",
         metavar="ID",
         group=_TEI,
-        help="person who answers for the names of --apply and --from (xml:id or pointer); with "
-        "--undo, also remove this person's names",
     )
     decisions: Path | None = option(
-        None,
+        "file of decisions by people (default: EDITION.decisions.jsonl beside the edition file, "
+        "or, for a shipped edition, beside the TEI files)",
         metavar="FILE",
         group=_TEI,
-        help="file of decisions by people (default: EDITION.decisions.jsonl beside the edition "
-        "file, or, for a shipped edition, beside the TEI files)",
     )
     register: tuple[str, ...] = option(
-        (),
+        "TEI files of a register, or glob patterns in quotes; names that match its forms are "
+        "written with its ids",
         metavar="PATTERN",
         group=_TEI,
-        help="TEI files of a register, or glob patterns in quotes; names that match its forms "
-        "are written with its ids",
     )
     dictionary: bool = option(
-        default=False,
+        "find the names that are tagged elsewhere in the files, and the forms of --register",
         group=_TEI,
-        help="find the names that are tagged elsewhere in the files, and the forms of --register",
     )
     min_precision: float | None = option(
-        None,
+        "ratio of the names of --dictionary and --register that must be right, by the names of "
+        "the files, held back (default: 0.95; with --candidates, whatever is rather a name)",
         at_least=0,
         at_most=1,
         metavar="P",
         group=_TEI,
-        help="ratio of the names of --dictionary and --register that must be right, by the names "
-        "of the files, held back (default: 0.95; with --candidates, whatever is rather a name)",
     )
     link: Path | None = option(
-        None,
+        "linker of onoma link train, which adds ids to the names that are found and to those of "
+        "the edition without one",
         metavar="LINKER",
         group=_TEI,
-        help="linker of onoma link train, which adds ids to the names that are found and to "
-        "those of the edition without one",
     )
     reference: str = option(
+        "attribute and value that hold an id, with {} for the id: ref=#{} (default: as in the "
+        "files)",
         "",
         metavar="ATTRIBUTE=VALUE",
         group=_TEI,
-        help="attribute and value that hold an id, with {} for the id: ref=#{} (default: as in "
-        "the files)",
     )
     entities: str = option(
+        "with --masked: spans of characters, from 0, end excluded; the most probable entities for "
+        "each are printed",
         "",
         metavar="START:END,…",
-        help="with --masked: spans of characters, from 0, end excluded; the most probable "
-        "entities for each are printed",
     )
 
     @property

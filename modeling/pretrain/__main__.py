@@ -13,12 +13,12 @@ the run with exit status 130 or 143; a second Ctrl-C ends it at once.
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from corpora.system.arguments import Summary, option, say
-from modeling.command import Termination, as_json, check_given, show, start
+from corpora.system.arguments import SUMMARY, Summary, option, option_table, say
+from modeling.command import Termination, check_given, show, start
 
 if TYPE_CHECKING:
     from modeling.config import PretrainConfig
@@ -26,49 +26,40 @@ if TYPE_CHECKING:
 _RESUMES = " from the last checkpoint, or, without one, at the first step"
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options:
     """Options of the command."""
 
     recipe: str = option(
+        "name of a recipe, which is a set of settings; --list prints all",
         None,
         positional=True,
         nargs="?",
-        help="name of a recipe, which is a set of settings; --list prints all",
     )
     examples: tuple[Path, ...] = option(
-        (),
-        metavar="DIR",
-        help="datasets made by onoma examples; --set data.weights=[0.7,0.3] mixes several "
-        "by weight (default: by size)",
+        "datasets made by onoma examples; --set data.weights=[0.7,0.3] mixes several by weight "
+        "(default: by size)"
     )
-    output: Path = option(
-        None, metavar="DIR", help="folder of the run; a run that was stopped is resumed there"
-    )
+    output: Path = option("folder of the run; a run that was stopped is resumed there", None)
     init_from: Path | None = option(
-        None,
-        metavar="DIR",
-        help="model whose weights training starts from: a BERT or LUKE of transformers, "
-        "hub:NAME[@REVISION], final/ or a checkpoint of another run (default: random weights)",
+        "model whose weights training starts from: a BERT or LUKE of transformers, "
+        "hub:NAME[@REVISION], final/ or a checkpoint of another run (default: random weights)"
     )
     set: tuple[str, ...] = option(
-        (),
-        metavar="NAME=VALUE",
-        help="settings that replace those of the recipe, such as optimizer.lr=1e-4 "
+        "settings that replace those of the recipe, such as optimizer.lr=1e-4 "
         "training.max_steps=5000",
+        metavar="NAME=VALUE",
     )
     force: bool = option(
-        default=False,
-        help="resume the run in --output even if settings, examples, --init-from or the number "
-        "of processes differ",
+        "resume the run in --output even if settings, examples, --init-from or the number of "
+        "processes differ"
     )
     estimate: bool = option(
-        default=False,
-        help="print the memory and the hours that the run would take, and train nothing; with "
-        "--examples, steps are timed on this machine",
+        "print the memory and the hours that the run would take, and train nothing; with "
+        "--examples, steps are timed on this machine"
     )
-    list: bool = option(default=False, help="print all recipes")
-    json: bool = as_json()
+    list: bool = option("print all recipes")
+    json: bool = option(SUMMARY)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

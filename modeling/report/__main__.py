@@ -16,13 +16,12 @@ A table has the scores of all evaluations (evaluation.json) below the folders. -
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.errors import UsageError
-from corpora.system.arguments import Summary, option, refuse, say
+from corpora.system.arguments import SUMMARY, Summary, option, option_table, refuse, say
 from corpora.system.staging import beside
-from modeling.command import as_json, start
+from modeling.command import start
 
 _TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "heads": (("head.kind", "gazetteer.source"), ("dataset", "decoder")),
@@ -35,52 +34,46 @@ _GROUP = "tables"
 _VALUE = "strict_f1"
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options:
     """Options of the command."""
 
     runs: tuple[Path, ...] = option(
+        "folders of runs of onoma pretrain, or, for a table, of evaluated runs",
         positional=True,
         metavar="RUN",
-        help="folders of runs of onoma pretrain, or, for a table, of evaluated runs",
     )
     output: Path | None = option(
-        None,
+        "file to write; a table is .md, .tex (LaTeX) or .tsv (all digits) (default: report.html "
+        "in the first folder; for a table, standard output)",
         metavar="FILE",
-        help="file to write; a table is .md, .tex (LaTeX) or .tsv (all digits) (default: "
-        "report.html in the first folder; for a table, standard output)",
     )
     table: str | None = option(
-        None,
+        "write a table of this form, described below, in place of a page",
         choices=tuple(_TABLES),
         group=_GROUP,
-        help="write a table of this form, described below, in place of a page",
     )
     rows: tuple[str, ...] = option(
-        (),
+        "settings whose values make the rows of a table of your own, such as head.kind",
         metavar="SETTING",
         group=_GROUP,
-        help="settings whose values make the rows of a table of your own, such as head.kind",
     )
     columns: tuple[str, ...] = option(
-        (),
+        "with --rows: settings whose values make the columns (default: dataset)",
         metavar="SETTING",
         group=_GROUP,
-        help="with --rows: settings whose values make the columns (default: dataset)",
     )
     value: str | None = option(
-        None,
+        f"score in the cells, by its name or its path in evaluation.json (default: {_VALUE})",
         metavar="SCORE",
         group=_GROUP,
-        help=f"score in the cells, by its name or its path in evaluation.json (default: {_VALUE})",
     )
     mean_over: str | None = option(
-        None,
+        "setting over whose values each cell is averaged, such as dataset",
         metavar="SETTING",
         group=_GROUP,
-        help="setting over whose values each cell is averaged, such as dataset",
     )
-    json: bool = as_json()
+    json: bool = option(SUMMARY)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -13,125 +13,107 @@ answers the pending requests and ends. docs/serving.md says which tool uses whic
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 
 from corpora.errors import UsageError
-from corpora.system.arguments import end, option, refuse
+from corpora.system.arguments import end, option, option_table, refuse
 from modeling.command import start
 
 _PREFIX = "ONOMA_SERVE_"
 _WHO, _TRAIN = "who may ask", "training by clients"
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options:
     """Options of the command."""
 
     model: Path = option(
-        positional=True,
-        metavar="RUN",
-        help="run of onoma finetune, one of its taggers, or an archive",
+        "run of onoma finetune, one of its taggers, or an archive", positional=True, metavar="RUN"
     )
     name: str = option(
+        "name of the model, by which clients ask for it (default: name of the folder or archive)",
         "",
-        help="name of the model, by which clients ask for it (default: name of the folder or "
-        "archive)",
     )
     edition: str | None = option(
-        None,
+        "edition that says how to read and write TEI: a built-in name or a TOML file (default: "
+        "tei)",
         metavar="NAME",
-        help="edition that says how to read and write TEI: a built-in name or a TOML file "
-        "(default: tei)",
     )
     register: tuple[str, ...] = option(
-        (),
+        "registers in TEI, or glob patterns in quotes, or one entity vocabulary, whose ids are "
+        "offered for names",
         metavar="FILE",
-        help="registers in TEI, or glob patterns in quotes, or one entity vocabulary, whose ids "
-        "are offered for names",
     )
     identifier_space: str = option(
+        "URI of the space of the ids of --register (default: urn:onoma: and the name of the "
+        "register)",
         "",
         metavar="URI",
-        help="URI of the space of the ids of --register (default: urn:onoma: and the name of the "
-        "register)",
     )
     labels: str | None = option(
-        None,
+        "map that renames or drops labels of the tagger: a built-in name or a TOML file, as in "
+        "onoma benchmark --labels",
         metavar="NAME|FILE",
-        help="map that renames or drops labels of the tagger: a built-in name or a TOML file, as "
-        "in onoma benchmark --labels",
     )
     lang: str | None = option(
-        None,
+        "language of texts for which a request names none, such as de (default: general rules)",
         metavar="TAG",
-        help="language of texts for which a request names none, such as de (default: general "
-        "rules)",
     )
     threshold: float | None = option(
-        None,
+        "lowest probability of a name if a request gives none (default: 0; for TEI files, the "
+        "value chosen on dev, or 0.9)",
         at_least=0,
         at_most=1,
         metavar="P",
-        help="lowest probability of a name if a request gives none (default: 0; for TEI files, "
-        "the value chosen on dev, or 0.9)",
     )
     host: str = option(
-        "127.0.0.1", metavar="ADDRESS", group=_WHO, help="address to listen on (default: 127.0.0.1)"
+        "address to listen on (default: 127.0.0.1)", "127.0.0.1", metavar="ADDRESS", group=_WHO
     )
     port: int = option(
+        "port to listen on; 0: any free port (default: 8001)",
         8001,
         at_least=0,
         at_most=65535,
         group=_WHO,
-        help="port to listen on; 0: any free port (default: 8001)",
     )
     allow_host: tuple[str, ...] = option(
-        (),
+        "more host names by which requests may address this server; *: any (default: only those "
+        "of this machine)",
         metavar="NAME",
         group=_WHO,
-        help="more host names by which requests may address this server; *: any (default: only "
-        "those of this machine)",
     )
     allow_origin: tuple[str, ...] = option(
-        (),
+        "origins of web pages that may send requests, such as https://example.org; *: any "
+        "(default: only pages of this machine)",
         metavar="URL",
         group=_WHO,
-        help="origins of web pages that may send requests, such as https://example.org; *: any "
-        "(default: only pages of this machine)",
     )
     token: str | None = option(
-        None,
+        "file with a token that requests must send as Authorization: Bearer (default: no token)",
         metavar="FILE",
         group=_WHO,
-        help="file with a token that requests must send as Authorization: Bearer (default: no "
-        "token)",
     )
     access_log: bool = option(
-        False,  # noqa: FBT003
+        "write a line of JSON for each request to standard output: id, client, path, status",
         group=_WHO,
-        help="write a line of JSON for each request to standard output: id, client, path, status",
     )
 
     allow_training: Path | None = option(
-        None,
-        metavar="DIR",
+        "let clients train taggers, one at a time, and keep these in this folder (default: not "
+        "allowed)",
         group=_TRAIN,
-        help="let clients train taggers, one at a time, and keep these in this folder (default: "
-        "not allowed)",
     )
     encoder: Path | None = option(
-        None,
+        "with --allow-training: encoder that training starts from, as for onoma finetune --model",
         metavar="MODEL",
         group=_TRAIN,
-        help="with --allow-training: encoder that training starts from, as for onoma finetune "
-        "--model",
     )
     recipe: str = option(
+        "recipe for training, from onoma finetune --list (default: crf)",
         "crf",
         metavar="NAME",
         group=_TRAIN,
-        help="recipe for training, from onoma finetune --list (default: crf)",
     )
 
     def __post_init__(self) -> None:

@@ -13,136 +13,112 @@ is saved at once, and the same command resumes. See docs/workbench.md.
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 
 from corpora.errors import UsageError
-from corpora.system.arguments import option, refuse
+from corpora.system.arguments import option, option_table, refuse
 from modeling.command import start
 
 _INPUT = "What is looked at: one of"
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options:
     """The command's options."""
 
     tei: tuple[str, ...] | None = option(
-        None,
+        "TEI files, or glob patterns in quotes, in which names are decided",
         one_of=_INPUT,
         metavar="FILE",
-        help="TEI files, or glob patterns in quotes, in which names are decided",
     )
     documents: Path | None = option(
-        None,
-        one_of=_INPUT,
-        metavar="DIR",
-        help="dataset of documents or NER sentences, for reading only",
+        "dataset of documents or NER sentences, for reading only", one_of=_INPUT
     )
     evaluation: Path | None = option(
-        None,
-        one_of=_INPUT,
-        metavar="DIR",
-        help="folder made by onoma evaluate, whose errors are shown in context",
+        "folder made by onoma evaluate, whose errors are shown in context", one_of=_INPUT
     )
     edition: str = option(
+        "edition that says how to read and write TEI: a built-in name or a TOML file (default: "
+        "tei)",
         "tei",
         metavar="NAME",
-        help="edition that says how to read and write TEI: a built-in name or a TOML file "
-        "(default: tei)",
     )
-    output: Path | None = option(
-        None, metavar="DIR", help="folder in which changed TEI files are saved"
-    )
+    output: Path | None = option("folder in which changed TEI files are saved")
     page: Path | None = option(
-        None,
-        metavar="FILE",
-        help="write the page as one HTML file that needs no server, in place of --output",
+        "write the page as one HTML file that needs no server, in place of --output", metavar="FILE"
     )
     tagger: Path | None = option(
-        None,
-        metavar="RUN",
-        help="tagger that suggests names: a run of onoma finetune, or an archive",
+        "tagger that suggests names: a run of onoma finetune, or an archive", metavar="RUN"
     )
     schema: Path | None = option(
-        None,
-        metavar="FILE",
-        help="RelaxNG schema; names that would make a saved file invalid are not written, and said "
+        "RelaxNG schema; names that would make a saved file invalid are not written, and said "
         "(default: the schema that onoma schema fetched, if any)",
+        metavar="FILE",
     )
     candidates: Path | None = option(
-        None, metavar="TSV", help="list of suggested names, made by onoma predict --candidates"
+        "list of suggested names, made by onoma predict --candidates", metavar="TSV"
     )
     threshold: float = option(
+        "lowest probability of a suggestion by --tagger, from 0 to 1 (default: 0)",
         0.0,
         at_least=0,
         at_most=1,
         metavar="P",
-        help="lowest probability of a suggestion by --tagger, from 0 to 1 (default: 0)",
     )
     labels: str = option(
+        "map that renames or drops labels of --tagger and --ner: a built-in name or a TOML file, "
+        "as in onoma benchmark --labels",
         "",
         metavar="NAME|FILE",
-        help="map that renames or drops labels of --tagger and --ner: a built-in name or a TOML "
-        "file, as in onoma benchmark --labels",
     )
     register: tuple[str, ...] = option(
-        (),
+        "registers of the edition, or glob patterns in quotes, whose entries names can be linked "
+        "to",
         metavar="FILE",
-        help="registers of the edition, or glob patterns in quotes, whose entries names can be "
-        "linked to",
     )
     reference: str = option(
+        "how a name refers to its entity, as ref=#{}, with {} for the id (default: as most names "
+        "of the letters do)",
         "",
         metavar="STYLE",
-        help="how a name refers to its entity, as ref=#{}, with {} for the id (default: as most "
-        "names of the letters do)",
     )
     entities: tuple[Path, ...] = option(
-        (), metavar="DIR", help="entity vocabularies, whose entities names can be linked to"
+        "entity vocabularies, whose entities names can be linked to"
     )
     reconcile: tuple[str, ...] = option(
-        (),
-        metavar="URL",
-        help="addresses of reconciliation services, which are asked whom a name may mean",
+        "addresses of reconciliation services, which are asked whom a name may mean", metavar="URL"
     )
     facsimiles: tuple[str, ...] = option(
-        (),
+        "folders of images of pages, and beginnings of addresses that the page may load images "
+        "from",
         metavar="DIR|URL",
-        help="folders of images of pages, and beginnings of addresses that the page may load "
-        "images from",
     )
     decisions: Path | None = option(
-        None,
+        "file of all decisions (default: EDITION.decisions.jsonl beside the edition file, or, for "
+        "a shipped edition, beside the TEI files)",
         metavar="FILE",
-        help="file of all decisions (default: EDITION.decisions.jsonl beside the edition file, "
-        "or, for a shipped edition, beside the TEI files)",
     )
     encoder: Path | None = option(
-        None,
+        "encoder to train a new tagger from, as for onoma finetune --model (default: train "
+        "--tagger further)",
         metavar="MODEL",
-        help="encoder to train a new tagger from, as for onoma finetune --model (default: "
-        "train --tagger further)",
     )
     recipe: str = option(
+        "recipe for training on the decisions, from onoma finetune --list (default: that of "
+        "--tagger, or crf)",
         "",
         metavar="NAME",
-        help="recipe for training on the decisions, from onoma finetune --list (default: that "
-        "of --tagger, or crf)",
     )
     ner: Path | None = option(
-        None,
-        metavar="DIR",
-        help="dataset of tagged sentences to train on besides the decisions: the one that "
-        "--tagger was trained on",
+        "dataset of tagged sentences to train on besides the decisions: the one that --tagger was "
+        "trained on"
     )
     reviewer: str = option(
-        "", metavar="ID", help="id of the person who decides (default: the login name)"
+        "id of the person who decides (default: the login name)", "", metavar="ID"
     )
-    port: int = option(0, at_least=0, help="port of the page (default: any free port)")
-    no_open: bool = option(
-        default=False, help="print the address of the page, but do not open a browser"
-    )
+    port: int = option("port of the page (default: any free port)", 0, at_least=0)
+    no_open: bool = option("print the address of the page, but do not open a browser")
 
     def __post_init__(self) -> None:
         """Raise ``UsageError`` for options that do not go together."""

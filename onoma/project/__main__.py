@@ -10,14 +10,13 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal, TypedDict
 
 from corpora.errors import CorpusError, UsageError
-from corpora.system.arguments import Subcommand, execute, option, parse_subcommand
+from corpora.system.arguments import Subcommand, execute, option, option_table, parse_subcommand
 from corpora.system.files import check_new, locked
 from corpora.system.parsing import parse_json
 from corpora.system.writing import output_folder, write_whole
@@ -41,33 +40,31 @@ _ONOMA = Path(__file__).resolve().parents[1]
 _WHERE = "folder with onoma.toml (default: the current folder)"
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class NewOptions:
     """The kind of a project, and its folder."""
 
     kind: Literal["tei", "wikipedia", "news", "chinese"] = option(
-        positional=True, help="kind of the sources"
+        "kind of the sources", positional=True
     )
-    folder: Path = option(positional=True, metavar="DIR", help="folder to write the files into")
+    folder: Path = option("folder to write the files into", positional=True, metavar="DIR")
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class ShowProjectOptions:
     """The folder of a project, and the form of its list."""
 
-    folder: Path = option(Path(), positional=True, nargs="?", metavar="DIR", help=_WHERE)
-    json: bool = option(default=False, help="print the steps as JSON, for programs")
+    folder: Path = option(_WHERE, Path(), positional=True, nargs="?", metavar="DIR")
+    json: bool = option("print the steps as JSON, for programs")
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class RunOptions:
     """The folder of a project, and the steps to run."""
 
-    folder: Path = option(Path(), positional=True, nargs="?", metavar="DIR", help=_WHERE)
-    only: tuple[str, ...] = option(
-        (), metavar="STEP", help="names of the steps to run (default: all)"
-    )
-    force: bool = option(default=False, help="run steps that are up to date, too")
+    folder: Path = option(_WHERE, Path(), positional=True, nargs="?", metavar="DIR")
+    only: tuple[str, ...] = option("names of the steps to run (default: all)", metavar="STEP")
+    force: bool = option("run steps that are up to date, too")
 
 
 class StepFailedError(CorpusError):

@@ -7,7 +7,6 @@ import os
 import sys
 import tty
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 from unittest.mock import patch
@@ -29,6 +28,7 @@ from corpora.system.arguments import (
     message_of,
     named_texts,
     option,
+    option_table,
     parse,
     parse_subcommand,
     parser_of,
@@ -39,16 +39,16 @@ from corpora.system.arguments import (
 from corpora.system.extras import reason_of
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_table
 class Options:
-    source: Path = option(positional=True, help="what is read")
-    names: tuple[str, ...] = option((), help="some")
-    form: Literal["a", "b"] = option("a", help="one of two")
-    n: int | None = option(None, help="how many", at_least=1)
-    ratio: float = option(0.5, help="of all", above=0, at_most=1)
-    is_dry: bool = option(default=False, help="only say so")
-    this: str | None = option(None, help="either", one_of="what", group="Either")
-    that: str | None = option(None, help="or", one_of="what", group="Either")
+    source: Path = option("what is read", positional=True)
+    names: tuple[str, ...] = option("some")
+    form: Literal["a", "b"] = option("one of two", "a")
+    n: int | None = option("how many", at_least=1)
+    ratio: float = option("of all", 0.5, above=0, at_most=1)
+    is_dry: bool = option("only say so")
+    this: str | None = option("either", one_of="what", group="Either")
+    that: str | None = option("or", one_of="what", group="Either")
 
 
 def read(*argv):
