@@ -7,6 +7,7 @@
 A process loads the libraries once. For each number it puts the output as it was before the run,
 forks a copy that runs the pipeline and is killed with SIGKILL instead of its operation of that
 number on the output, looks at what is left, and lets another copy run the same command to the end.
+Of a sample, each copy that goes on is killed at the next number, and the last one ends.
 Prints a line of JSON for each scenario: how many operations a run makes, how many kills there were,
 and every violation:
 
@@ -204,30 +205,38 @@ class Killer:
 
         return in_a_child(do, log=self.log)
 
-    def kill(self, number: int) -> None:
-        """Kill a run at an operation, look, run again, compare; adds to the report."""
+    def kill(self, *numbers: int) -> None:
+        """Kill a run at an operation, look, run again to the next, compare; adds to the report.
+
+        Operations are counted from the beginning of the first run.
+        """
         self._reset()
-        status = self._run(number)
-        found = list(self._outlived())
-        if status == -signal.SIGKILL:
-            self.report.kills += 1
-            found += self._looked_at()
-        elif status != 0 or self.workers == 1:  # several workers make more operations, or fewer
-            found.append(f"exit status {status} instead of a kill: {self.log.read_text()[-500:]}")
+        found = []
+        for number in numbers:
+            status = self._run(number)
+            found += self._outlived()
+            if status == -signal.SIGKILL:
+                self.report.kills += 1
+                found += self._looked_at()
+            elif status != 0 or self.workers == 1:  # several make more operations, or fewer
+                found.append(f"exit status {status} instead of a kill: {self._said()}")
         if (status := self._run(_EVER)) != 0:
-            found.append(f"exit status {status} of the next run: {self.log.read_text()[-500:]}")
+            found.append(f"exit status {status} of the next run: {self._said()}")
         found += self._outlived()
         if files_of(self.output) != self.new:
             found.append("other bytes than an undisturbed run")
         if names_in(self.output) != self.left:
             others = sorted(names_in(self.output) ^ self.left)
             found.append(f"{len(others)} other files: {', '.join(others[:5])}")
-        self.report.violations += [f"operation {number}: {what}" for what in found]
+        self.report.violations += [f"operation {numbers}: {what}" for what in found]
+
+    def _said(self) -> str:
+        return self.log.read_text()[-500:]
 
     def _looked_at(self) -> Iterator[str]:
         """Yield what is wrong with the data that are in force after a kill."""
         if in_a_child(lambda: verify_all(self.output), log=self.log) != 0:
-            yield f"does not verify: {self.log.read_text()[-500:]}"
+            yield f"does not verify: {self._said()}"
         if (self.output / "run.json").exists() and files_of(self.output) not in (
             self.old,
             self.new,
@@ -350,8 +359,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     n_violations = 0
     for name, sample in arguments.scenario:
         with killer(name, workers=arguments.workers) as killing:
-            for number in spread(killing.report.operations, sample or arguments.sample):
-                killing.kill(number)
+            size = sample or arguments.sample
+            numbers = spread(killing.report.operations, size)
+            for series in [numbers] if size else zip(numbers):
+                killing.kill(*series)
         sys.stdout.write(json.dumps(vars(killing.report), ensure_ascii=False) + "\n")
         n_violations += len(killing.report.violations)
     return 1 if n_violations else 0

@@ -39,7 +39,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         *("tests/corpora/news/test_sandbox.py", "tests/pipelines/test_other_buckets.py"),
         *(ON_BUCKET, KILLED),
         *("-k", "not run_gives and not run_on_a_bucket and not of_a_run_is"),
-        *("--deselect", f"{KILLED}::test_the_same_command_ends_in_the_same_files_after_a_kill"),
+        *("--deselect", f"{KILLED}::test_the_same_command_ends_in_the_same_files_after_kills"),
         *("--deselect", f"{ON_BUCKET}::test_kills_of_launcher_worker_and_server_leave_right_data"),
     ),
     "corpora/runs": (

@@ -15,13 +15,14 @@ from tests.modeling.link.samples import letters
 from tests.processes import PYTHONPATH
 
 ROOT = Path(__file__).resolve().parents[1]
-# Runs each command undisturbed, then killed at every so many file operations and run again; prints
-# how often each was killed.
+KILLS = 4
+# Runs each command undisturbed; then it is killed at some of its file operations, from the first to
+# the last, and begun again each time, and at last ends.
 DRIVER = """
 import importlib, json, shutil, signal, sys
 from pathlib import Path
 from tests.file_operations import killed_at
-from tests.killing import in_a_child
+from tests.killing import in_a_child, spread
 
 folder = Path(sys.argv[1])
 counter, log = folder / "counter", folder / "log"
@@ -36,35 +37,32 @@ def run(number):
 def files():
     return {p.relative_to(output).as_posix(): p.read_bytes() for p in output.rglob("*")}
 
-for module, step, *argv in json.loads(sys.argv[2]):
+for module, *argv in json.loads(sys.argv[3]):
     main, output = importlib.import_module(module).main, folder / module
     assert run(1 << 60) == 0, log.read_text()
-    expected, number, n_kills = files(), 1, 0
-    while True:
-        shutil.rmtree(output)
-        if run(number) != -signal.SIGKILL:
-            break
-        number, n_kills = number + step, n_kills + 1
-        assert run(1 << 60) == 0, log.read_text()
-        assert files() == expected, (module, number, files().keys() ^ expected.keys())
+    expected, n_operations = files(), counter.stat().st_size
     shutil.rmtree(output)
-    print(n_kills)
+    ends = [run(number) for number in spread(n_operations, int(sys.argv[2]))]
+    assert ends.count(-signal.SIGKILL) >= 3, (module, ends, log.read_text())  # the last may be done
+    assert run(1 << 60) == 0, log.read_text()
+    assert files() == expected, (module, files().keys() ^ expected.keys())
+    shutil.rmtree(output)
 """
 
 
-def test_the_same_command_ends_in_the_same_files_after_a_kill(tmp_path):
+def test_the_same_command_ends_in_the_same_files_after_kills(tmp_path):
     documents = write_dataset(tmp_path / "documents", letters(12))
-    jobs = [
-        ("corpora.concordance.__main__", 6, f"{documents}"),
-        ("corpora.ner.convert", 14, f"{documents} --to brat"),
-        ("modeling.link.__main__", 8, f"train {documents} --max-wrong 0.1"),
-        ("modeling.link.__main__", 6, f"evaluate {documents} --folds 2"),
-        ("modeling.predict.__main__", 3, f"--tei {ROOT}/tests/data/letters/01.xml --undo"),
+    commands = [
+        f"corpora.concordance.__main__ {documents}",
+        f"corpora.ner.convert {documents} --to brat",
+        f"modeling.link.__main__ train {documents} --max-wrong 0.1",
+        f"modeling.link.__main__ evaluate {documents} --folds 2",
+        f"modeling.predict.__main__ --tei {ROOT}/tests/data/letters/01.xml --undo",
     ]
-    given = json.dumps([[module, step, *command.split()] for module, step, command in jobs])
+    given = json.dumps([command.split() for command in commands])
 
     done = subprocess.run(
-        [sys.executable, "-c", DRIVER, str(tmp_path), given],
+        [sys.executable, "-c", DRIVER, str(tmp_path), str(KILLS), given],
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": PYTHONPATH, "OMP_NUM_THREADS": "1"},
         capture_output=True,
@@ -73,9 +71,6 @@ def test_the_same_command_ends_in_the_same_files_after_a_kill(tmp_path):
     )
 
     assert done.returncode == 0, done.stderr
-    kills = [int(n) for n in done.stdout.split()]
-    assert len(kills) == len(jobs)
-    assert min(kills) >= 3, kills
 
 
 def test_two_commands_do_not_write_one_folder_at_once(tmp_path):

@@ -20,13 +20,14 @@ from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, run
 
 ROOT = Path(__file__).resolve().parents[2]
 KILLS_BEFORE_PLAN = 1
-KILLS_AFTER_PLAN = 4
+KILLS_AFTER_PLAN = 3
 COPIES = 25
-PROGRAM = """import sys
+UNIT_FILES = 20
+PROGRAM = f"""import sys
 import corpora.runs.plan
 from pipelines.tei_to_ner import main
 
-corpora.runs.plan.UNIT_FILES = 20
+corpora.runs.plan.UNIT_FILES = {UNIT_FILES}
 if "--workers" not in sys.argv:
     import pipelines.in_memory  # Beam: while it is loaded, nothing else happens
 sys.exit(main())
@@ -59,6 +60,13 @@ def finish(process):
     """Wait for a run; its exit status."""
     process.communicate()
     return process.returncode
+
+
+def resume(output, inputs, *options):
+    """Run the same command in this process, which has loaded the libraries; its exit status."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("corpora.runs.plan.UNIT_FILES", UNIT_FILES)
+        return run(output, *options, inputs=inputs)
 
 
 def wait_for_plan(process, output):
@@ -106,7 +114,7 @@ def test_killed_runs_end_in_the_same_bytes(copies, undisturbed, tmp_path):
         if (output / "run.json").exists():  # it was done: the next kill meets a new run
             assert files_of(output) == expected
             shutil.rmtree(output)
-    assert finish(start(output, copies)) == 0
+    assert resume(output, copies) == 0
 
     assert files_of(output) == expected
 
@@ -120,7 +128,7 @@ def test_interrupted_run_says_so_and_goes_on(copies, undisturbed, tmp_path):
 
     assert process.returncode == 130
     assert errors.splitlines()[-1] == ("error: interrupted. The same command resumes from here.")
-    assert finish(start(tmp_path / "out", copies)) == 0
+    assert resume(tmp_path / "out", copies) == 0
     assert files_of(tmp_path / "out") == undisturbed[0]
 
 

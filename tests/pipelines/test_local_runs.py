@@ -14,7 +14,7 @@ from pipelines import tei_to_ner
 from pipelines.graph import Phase
 from tests.killing import files_of
 from tests.pipelines import broken_graphs
-from tests.pipelines.test_interruptions import copies, finish, start  # noqa: F401 - a fixture
+from tests.pipelines.test_interruptions import copies, resume, start  # noqa: F401 - a fixture
 from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS
 from tests.processes import PATIENCE_S, end_of, wait_for, workers_of
 
@@ -35,8 +35,8 @@ def test_killed_run_leaves_no_process_at_any_moment_of_its_start(copies, tmp_pat
         end_of(run_of_two)
         run_of_two.stderr.close()
 
-    assert finish(start(tmp_path / "out", copies, "--workers", "2")) == 0
-    assert finish(start(tmp_path / "one", copies)) == 0
+    assert resume(tmp_path / "out", copies, "--workers", "2") == 0
+    assert resume(tmp_path / "one", copies) == 0
     assert files_of(tmp_path / "out") == files_of(tmp_path / "one")
 
 
@@ -60,7 +60,7 @@ def test_run_whose_worker_is_killed_says_so_and_goes_on(run_at_work, copies):  #
     assert last.startswith(f"error: Worker process {victim} was killed by SIGKILL")
     assert re.search(r"See .*/workers.log; the same command resumes from here\.$", last)
     end_of(process)
-    assert finish(start(output, copies, "--workers", "2")) == 0
+    assert resume(output, copies, "--workers", "2") == 0
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_interrupted_run_with_workers_leaves_none(run_at_work, copies, number, s
     assert errors.splitlines()[-1] == f"error: {said}. The same command resumes from here."
     end_of(process)
     assert not (output / "run.json").exists()
-    assert finish(start(output, copies, "--workers", "2")) == 0
+    assert resume(output, copies, "--workers", "2") == 0
 
 
 def test_what_workers_write_to_standard_error_is_in_their_log(tmp_path, monkeypatch, capfd):
