@@ -34,11 +34,130 @@ def page(head="", body=PARAGRAPHS):
     return f"<html><head>{head}</head><body><article>{body}</article></body></html>"
 
 
-def tidied(*texts, titles=(), authors=()):
-    blocks = [text if isinstance(text, Block) else Block(text, "p") for text in texts]
+def block(text, kind="p", *links):
+    """Make a block; ``links``: the words of it that are links."""
+    starts = ((text.index(words), len(words)) for words in links)
+    return Block(text, kind, tuple(Hyperlink(start, start + n, "/a") for start, n in starts))
+
+
+TITLES = ["Brücke  offen!", "Die neue Brücke wird teurer als gedacht"]
+SAME = "Wir haben das nicht gewusst, und wir hätten es wissen müssen, sagte er."
+QUOTE = "wir hätten es wissen müssen"
+ITEMS = ["200 Gramm Mehl vom Typ 405", "Salz", "200 Gramm Mehl vom Typ 405 und etwas mehr"]
+INTERVIEW = ["Was sagen Sie dazu, Herr Rat?", "Er ist falsch."]
+INTERVIEW += [INTERVIEW[0], "Er ist richtig."]
+LINES = [f"Der Absatz {n}." for n in range(8)]
+LINKED = (
+    "Der ganze Absatz führt zu einer anderen Seite, und ist doch ein Satz des Artikels.",
+    "Ein anderer Absatz führt auch zu einer anderen Seite, und endet mit einem Punkt.",
+)
+COLON = "Was der Rat dazu sagt, wird sich noch in dieser Woche zeigen, hieß es gestern:"
+HEADLINE = "Warum die Brücke erst in zwei Jahren fertig wird"
+TIDIED = {
+    "the title and the byline are no text": [
+        (
+            [
+                "Brücke offen",
+                "Von Anna Quandt",
+                "Ein Text über Anna Quandt, die im Rathaus sprach.",
+            ],
+            [2],
+        )
+    ],
+    "a block of nothing but links is no text": [
+        (
+            [
+                block("Mehr dazu: hier", "item", "Mehr dazu", "hier"),
+                block("Mehr dazu hier", "item", "dazu"),
+            ],
+            [1],
+        )
+    ],
+    "what says the same again goes but not a heading": [
+        ([block(QUOTE, "head"), QUOTE, SAME, SAME], [0, 2])
+    ],
+    "a list may say the same again": [
+        ([block(ITEMS[n], "item") for n in (0, 1, 0, 2)], [0, 1, 2, 3])
+    ],
+    "a question that is asked again stays": [(INTERVIEW, [0, 1, 2, 3])],
+    "what stands in a block that goes is no repetition": [([SAME, f"© Kreisbote. {SAME}"], [0])],
+    "a heading that repeats the title goes wherever it stands": [
+        ([*LINES[:7], block("Brücke offen", "head"), LINES[7]], [*range(7), 8])
+    ],
+    "a linked paragraph is text but not in a list of links": [
+        (["Davor.", block(LINKED[0], "p", LINKED[0]), "Danach."], [0, 1, 2]),
+        (["Davor.", *(block(text, "p", text) for text in LINKED), "Danach."], [0, 3]),
+    ],
+    "headings at the end go": [
+        (["Ein Absatz.", block("Mehr", "head"), block("Noch", "head")], [0])
+    ],
+    "a short line with a colon at the end goes": [
+        (["Ein Absatz.", "Mehr Themen:"], [0]),
+        (["Mehr Themen:", "Ein Absatz."], [0, 1]),
+        (["Ein Absatz.", COLON], [0, 1]),
+    ],
+    "an address alone is no text": [
+        (["Ein Absatz.", "https://a.example/b?c=1", "Mehr auf https://a.example im Netz."], [0, 2])
+    ],
+    "links behind a word that says what they are and that word before them go": [
+        (
+            [
+                "Text.",
+                block(f"Lesen Sie auch: {HEADLINE}", "p", HEADLINE),
+                block("Konto: @rat", "p", "@rat"),
+            ],
+            [0, 2],
+        ),
+        (["Text.", "Auch interessant", block(HEADLINE, "p", HEADLINE)], [0]),
+    ],
+    "a linked cell by itself is text": [
+        ([block("300 g", "cell"), block("Mandarinen", "cell", "Mandarinen")], [0, 1])
+    ],
+    "a title with a kicker and a line that says when are no text": [
+        (
+            [
+                f"Bau am Fluss: {TITLES[1]}",
+                "22.04.2024, 06:00 Uhr",
+                "17:41 JST, October 13, 2024",
+                "Im Jahr 2024 begann der Rat der Stadt mit dem Bau der Brücke.",
+            ],
+            [3],
+        )
+    ],
+    "a line that is by somebody is no text whoever it is": [
+        (["Von Anna Sleegers, Frankfurt", "Der Rat tagt."], [1]),
+        (["Von Anna ist nichts bekannt."], [0]),
+    ],
+}
+COUNTED = {
+    "the title and the byline are no text": {"blocks.title": 1, "blocks.byline": 1},
+    "a block of nothing but links is no text": {"blocks.links": 1},
+    "what says the same again goes but not a heading": {"blocks.repeated": 2},
+    "what stands in a block that goes is no repetition": {"blocks.copyright": 1},
+    "a heading that repeats the title goes wherever it stands": {"blocks.title": 1},
+    "a linked paragraph is text but not in a list of links": {"blocks.links": 2},
+    "headings at the end go": {"blocks.last_head": 2},
+    "a short line with a colon at the end goes": {"blocks.last_head": 1},
+    "an address alone is no text": {"blocks.links": 1},
+    "links behind a word that says what they are and that word before them go": {"blocks.links": 3},
+    "a title with a kicker and a line that says when are no text": {
+        "blocks.title": 1,
+        "blocks.date": 2,
+    },
+    "a line that is by somebody is no text whoever it is": {"blocks.byline": 1},
+}
+
+
+@pytest.mark.parametrize("rule", TIDIED)
+def test_blocks_go_or_stay_as_the_rule_says(rule):
     counters = Counter()
-    kept = tidy(blocks, titles=titles, authors=authors, counters=counters)
-    return [block.text for block in kept], dict(counters)
+    for given, kept in TIDIED[rule]:
+        blocks = [text if isinstance(text, Block) else block(text) for text in given]
+
+        tidy_blocks = tidy(blocks, titles=TITLES, authors=["Anna Quandt"], counters=counters)
+
+        assert tidy_blocks == [blocks[n] for n in kept]
+    assert counters == COUNTED.get(rule, {})
 
 
 def test_an_article_is_its_body_and_what_the_page_says():
@@ -154,26 +273,6 @@ def test_elements_beyond_the_depth_that_is_read_are_an_error():
     assert raised.value.reason == "too_deep"
 
 
-def test_the_title_and_the_byline_are_no_text():
-    kept, counters = tidied(
-        "Brücke offen", "Von Anna Quandt", "Ein Text über Anna Quandt, die im Rathaus sprach.",
-        titles=["Brücke  offen!"], authors=["Anna Quandt"],
-    )  # fmt: skip
-
-    assert kept == ["Ein Text über Anna Quandt, die im Rathaus sprach."]
-    assert counters == {"blocks.title": 1, "blocks.byline": 1}
-
-
-def test_a_block_of_nothing_but_links_is_no_text():
-    linked = Block("Mehr dazu: hier", "item", (Hyperlink(0, 9, "/a"), Hyperlink(11, 15, "/b")))
-    partly = Block("Mehr dazu hier", "item", (Hyperlink(5, 9, "/a"),))
-
-    kept, counters = tidied(linked, partly)
-
-    assert kept == ["Mehr dazu hier"]
-    assert counters == {"blocks.links": 1}
-
-
 def test_links_are_text_where_they_are_much_of_a_page_that_is_no_article(monkeypatch):
     links = Block("Stühle aus Holz " * 4, "p", (Hyperlink(0, 64, "/a"),))
     found = [links, Block("Ein Absatz. " * 30, "p")]
@@ -182,83 +281,6 @@ def test_links_are_text_where_they_are_much_of_a_page_that_is_no_article(monkeyp
     catalogue, article = map(article_of, (page(), page(meta("og:type", "article"))))
 
     assert [len(catalogue.blocks), len(article.blocks)] == [2, 1]
-
-
-def test_what_says_the_same_again_goes_but_not_a_heading():
-    text = "Wir haben das nicht gewusst, und wir hätten es wissen müssen, sagte er."
-    quote = "wir hätten es wissen müssen"
-
-    kept, counters = tidied(Block(quote, "head"), quote, text, text)
-
-    assert kept == [quote, text]
-    assert counters == {"blocks.repeated": 2}
-
-
-def test_a_list_may_say_the_same_again():
-    texts = ["200 Gramm Mehl vom Typ 405", "Salz", "200 Gramm Mehl vom Typ 405 und etwas mehr"]
-    items = [Block(text, "item") for text in (texts[0], texts[1], texts[0], texts[2])]
-
-    assert tidied(*items) == ([item.text for item in items], {})
-
-
-def test_a_question_that_is_asked_again_stays():
-    interview = [
-        "Was sagen Sie zu diesem Vorwurf?", "Er ist falsch.",
-        "Was sagen Sie zu diesem Vorwurf?", "Er ist richtig.",
-    ]  # fmt: skip
-
-    assert tidied(*interview) == (interview, {})
-
-
-def test_what_stands_in_a_block_that_goes_is_no_repetition():
-    text = "Wir haben das nicht gewusst, und wir hätten es wissen müssen."
-    copied = Block(f"© Kreisbote. {text}", "p")
-
-    assert tidied(text, copied) == ([text], {"blocks.copyright": 1})
-
-
-def test_a_heading_that_repeats_the_title_goes_wherever_it_stands():
-    texts = [f"Der Absatz {n}." for n in range(8)]
-
-    kept, counters = tidied(
-        *texts[:7], Block("Brücke offen", "head"), texts[7], titles=["Brücke offen"]
-    )
-
-    assert (kept, counters) == (texts, {"blocks.title": 1})
-
-
-def linked(text):
-    return Block(text, "p", (Hyperlink(0, len(text), "/a"),))
-
-
-def test_a_linked_paragraph_is_text_but_not_in_a_list_of_links():
-    first = "Der ganze Absatz führt zu einer anderen Seite, und ist doch ein Satz des Artikels."
-    other = "Ein anderer Absatz führt auch zu einer anderen Seite, und endet mit einem Punkt."
-
-    assert tidied("Davor.", linked(first), "Danach.") == (["Davor.", first, "Danach."], {})
-    kept, counters = tidied("Davor.", linked(first), linked(other), "Danach.")
-    assert (kept, counters) == (["Davor.", "Danach."], {"blocks.links": 2})
-
-
-def test_headings_at_the_end_go():
-    kept, counters = tidied("Ein Absatz.", Block("Mehr", "head"), Block("Noch mehr", "head"))
-
-    assert kept == ["Ein Absatz."]
-    assert counters == {"blocks.last_head": 2}
-
-
-def test_a_short_line_with_a_colon_at_the_end_goes():
-    last = "Was der Rat dazu sagt, wird sich noch in dieser Woche zeigen, hieß es gestern:"
-
-    assert tidied("Ein Absatz.", "Mehr Themen:")[0] == ["Ein Absatz."]
-    assert tidied("Mehr Themen:", "Ein Absatz.")[0] == ["Mehr Themen:", "Ein Absatz."]
-    assert tidied("Ein Absatz.", last)[0] == ["Ein Absatz.", last]
-
-
-def test_an_address_alone_is_no_text():
-    texts = ("Ein Absatz.", "https://a.example/b?c=1", "Mehr auf https://a.example im Netz.")
-
-    assert tidied(*texts) == ([texts[0], texts[2]], {"blocks.links": 1})
 
 
 def test_a_lead_that_is_missing_is_put_in_front_and_one_that_is_there_is_not():
@@ -591,36 +613,6 @@ def test_paragraphs_of_real_pages_are_found(realdata):
 
     assert score.right >= 0.98 * score.expected
     assert score.right >= 0.85 * score.found
-
-
-def test_links_behind_a_word_that_says_what_they_are_and_that_word_before_them_go():
-    headline = "Warum die Brücke erst in zwei Jahren fertig wird"
-    start = len("Lesen Sie auch: ")
-    text = f"Lesen Sie auch: {headline}"
-    behind = Block(text, "p", (Hyperlink(start, len(text), "/a"),))
-    handle = Block("Konto: @rat", "p", (Hyperlink(7, 11, "/rat"),))
-
-    assert tidied("Text.", behind, handle)[0] == ["Text.", "Konto: @rat"]
-    assert tidied("Text.", "Auch interessant", linked(headline))[0] == ["Text."]
-
-
-def test_a_linked_cell_by_itself_is_text():
-    cells = [Block("300 g", "cell"), Block("Mandarinen", "cell", (Hyperlink(0, 10, "/m"),))]
-
-    assert tidied(*cells)[0] == ["300 g", "Mandarinen"]
-
-
-def test_a_title_with_a_kicker_and_a_line_that_says_when_are_no_text():
-    title = "Die neue Brücke wird teurer als gedacht"
-    when = ["22.04.2024, 06:00 Uhr", "17:41 JST, October 13, 2024"]
-    sentence = "Im Jahr 2024 begann der Rat der Stadt mit dem Bau der Brücke."
-
-    assert tidied(f"Bau am Fluss: {title}", *when, sentence, titles=[title])[0] == [sentence]
-
-
-def test_a_line_that_is_by_somebody_is_no_text_whoever_it_is():
-    assert tidied("Von Anna Sleegers, Frankfurt", "Der Rat tagt.")[0] == ["Der Rat tagt."]
-    assert tidied("Von Anna ist nichts bekannt.")[0] == ["Von Anna ist nichts bekannt."]
 
 
 def test_another_article_on_the_page_is_no_part_of_it():
