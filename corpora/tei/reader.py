@@ -30,10 +30,10 @@ from corpora.tei.marks import (
 from corpora.tei.pointers import count_prefixes
 from corpora.tei.prefixes import Prefixes
 from corpora.tei.split_names import merge_pieces
-from corpora.tei.standoff_names import StandOff
 from corpora.tei.starts import (
     SPACE,
     File,
+    StandOff,
     Start,
     ids_of_texts,
     prefixes_of,

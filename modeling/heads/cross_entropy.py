@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from modeling.layers.autograd import AutogradContext
-from modeling.layers.compilation import uncompiled
+from modeling.layers.compilation import AutogradContext, uncompiled
 
 _CHUNK: Final = 2**25  # logits of a chunk: 128 MiB; products of this size keep a GPU busy
 

@@ -24,8 +24,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from modeling.layers.autograd import AutogradContext
-from modeling.layers.compilation import uncompiled
+from modeling.layers.compilation import AutogradContext, uncompiled
 from modeling.layers.transformer import draw_kept
 
 _BLOCK = 128

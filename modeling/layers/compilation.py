@@ -1,4 +1,4 @@
-"""Marks for functions that ``torch.compile`` must not compile.
+"""Marks for functions that ``torch.compile`` must not compile, and the type of their context.
 
 ``torch.compiler.disable`` loads the compiler, which takes longer than loading torch itself, and
 most commands compile nothing. So functions are only marked at first, and disabled when a model is
@@ -7,9 +7,21 @@ about to be compiled.
 
 import functools
 from collections.abc import Callable
-from typing import Final, ParamSpec, TypeVar
+from typing import Final, ParamSpec, Protocol, TypeVar
 
 import torch
+from torch import Tensor
+
+
+class AutogradContext(Protocol):
+    """The type of ``ctx`` in forward and backward; functions that store more extend it."""
+
+    saved_tensors: tuple[Tensor, ...]
+    needs_input_grad: tuple[bool, ...]
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors for backward."""
+
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

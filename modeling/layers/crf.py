@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from modeling.layers.autograd import AutogradContext
+from modeling.layers.compilation import AutogradContext
 
 Flags = NDArray[np.bool_]
 CrfInit = Literal["off", "on", "neiss"]

@@ -25,8 +25,7 @@ from torch.nn import functional
 
 from modeling.data.batch import Layout
 from modeling.layers.attention_blocks import product
-from modeling.layers.autograd import AutogradContext
-from modeling.layers.compilation import uncompiled
+from modeling.layers.compilation import AutogradContext, uncompiled
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from modeling.data.batch import LayerRows
-from modeling.layers.autograd import AutogradContext
+from modeling.layers.compilation import AutogradContext
 
 _BITS: Final = 16
 

@@ -27,11 +27,10 @@ from corpora.tei.review import REVIEW
 from corpora.tei.style import template, typed_entity
 from corpora.tei.writer import ACROSS, INVALID, Correction, WriteOptions
 from modeling.workbench.candidates import CandidateSource, about
-from modeling.workbench.entries import EditionEntries
+from modeling.workbench.entries import SUFFIX, EditionEntries, MadeEntries, MadeEntry
 from modeling.workbench.facsimiles import Facsimiles, images_in
 from modeling.workbench.journal import Action, Journal
 from modeling.workbench.letters import FileTexts, Letter, Letters, Suggester
-from modeling.workbench.made_entries import SUFFIX, MadeEntries, MadeEntry
 from modeling.workbench.messages import (
     BreakMark,
     Decided,
