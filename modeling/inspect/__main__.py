@@ -13,6 +13,7 @@ Writes a page, inspection.html, each picture as PNG, and points.tsv with the poi
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -20,7 +21,9 @@ from corpora.errors import CorpusError, UsageError
 from corpora.system.arguments import SUMMARY, Summary, option, option_table, refuse
 from modeling.command import counts, show, start
 
-_SPANS, _ATTENTION = "vectors of spans", "attention"
+_SPANS = "vectors of spans"
+_spans_option = partial(option, group=_SPANS)
+_attention_option = partial(option, group="attention")
 
 
 @option_table
@@ -34,52 +37,41 @@ class Options:
         metavar="RUN",
     )
     output: Path = option("folder of the page and its pictures")
-    plot: tuple[Literal["pca", "tsne", "umap"], ...] = option(
-        "kinds of maps: principal components, t-SNE (needs scikit-learn), UMAP (needs umap-learn)",
-        group=_SPANS,
+    plot: tuple[Literal["pca", "tsne", "umap"], ...] = _spans_option(
+        "kinds of maps: principal components, t-SNE (needs scikit-learn), UMAP (needs umap-learn)"
     )
-    ner: Path | None = option("dataset of tagged sentences whose spans are drawn", group=_SPANS)
-    split: str = option(
-        "part of --ner to use (default: dev)", "dev", choices=("train", "dev", "test"), group=_SPANS
+    ner: Path | None = _spans_option("dataset of tagged sentences whose spans are drawn")
+    split: str = _spans_option(
+        "part of --ner to use (default: dev)", "dev", choices=("train", "dev", "test")
     )
-    spans: Literal["names", "all"] = option(
-        "draw the tagged names, or all sequences of up to eight words (default: names)",
-        "names",
-        group=_SPANS,
+    spans: Literal["names", "all"] = _spans_option(
+        "draw the tagged names, or all sequences of up to eight words (default: names)", "names"
     )
-    sample: int = option(
-        "number of spans, chosen at random; 0: all (default: 2000)", 2000, at_least=0, group=_SPANS
+    sample: int = _spans_option(
+        "number of spans, chosen at random; 0: all (default: 2000)", 2000, at_least=0
     )
-    parts: Literal["both", "words", "entities", "mean"] | None = option(
+    parts: Literal["both", "words", "entities", "mean"] | None = _spans_option(
         "vector of a span: [first subword; last subword; entity] (both), the first two (words), "
         "the last (entities), or the mean of all subwords (default: both if the encoder reads "
-        "entities, else words)",
-        group=_SPANS,
+        "entities, else words)"
     )
-    attention: str | None = option(
-        "sentence whose attention weights are drawn, by layer and head",
-        metavar="TEXT",
-        group=_ATTENTION,
+    attention: str | None = _attention_option(
+        "sentence whose attention weights are drawn, by layer and head", metavar="TEXT"
     )
-    layers: tuple[int, ...] = option(
-        "layers to draw, counted from 1 (default: all)",
-        type=counts,
-        metavar="N,N",
-        group=_ATTENTION,
+    layers: tuple[int, ...] = _attention_option(
+        "layers to draw, counted from 1 (default: all)", type=counts, metavar="N,N"
     )
-    heads: tuple[int, ...] = option(
-        "heads to draw, counted from 1 (default: all)", type=counts, metavar="N,N", group=_ATTENTION
+    heads: tuple[int, ...] = _attention_option(
+        "heads to draw, counted from 1 (default: all)", type=counts, metavar="N,N"
     )
-    entities: str = option(
+    entities: str = _attention_option(
         "spans of characters, from 0, end excluded, that are read as masked entities",
         "",
         metavar="START:END,…",
-        group=_ATTENTION,
     )
-    lang: str | None = option(
+    lang: str | None = _attention_option(
         "language of the sentence, such as de, whose rules find its words (default: general rules)",
         metavar="TAG",
-        group=_ATTENTION,
     )
     json: bool = option(SUMMARY)
 

@@ -25,6 +25,7 @@ In a TEI file nothing is changed but the new names; this is checked before each 
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -33,6 +34,7 @@ from corpora.system.arguments import SUMMARY, Summary, option, option_table, ref
 from modeling.command import start
 
 _TEI, _INPUT = "TEI", "input"
+_tei_option = partial(option, group=_TEI)
 _INPUTS = ("text", "conll", "documents", "tei", "masked")
 _TAGGED = _INPUTS[:4]
 _TOOLS = ("xmi", "cas-json", "webanno", "brat", "w3c", "spacy")
@@ -111,93 +113,78 @@ class Options:
         metavar="TAG",
     )
     json: bool = option(SUMMARY)
-    edition: str | None = option(
+    edition: str | None = _tei_option(
         "edition that says how to read and write TEI: a built-in name or a TOML file (default: "
         "tei)",
         metavar="NAME",
-        group=_TEI,
     )
-    existing: Literal["keep", "only-new", "replace-predicted"] = option(
+    existing: Literal["keep", "only-new", "replace-predicted"] = _tei_option(
         "names already in the files: keep them, add only names that touch none (only-new), or "
         "replace earlier predictions (default: keep)",
         "keep",
-        group=_TEI,
     )
-    crossing: Literal["split", "standOff"] = option(
+    crossing: Literal["split", "standOff"] = _tei_option(
         "write a name that crosses elements as fragments (split) or outside of the text "
         "(standOff) (default: split)",
         "split",
-        group=_TEI,
     )
-    schema: Path | None = option(
+    schema: Path | None = _tei_option(
         "RelaxNG schema; names that would make a file invalid are skipped (default: the schema "
         "that onoma schema fetched, if any)",
         metavar="FILE",
-        group=_TEI,
     )
-    candidates: Path | None = option(
+    candidates: Path | None = _tei_option(
         "write the names that are found into a list for review, and write no TEI files",
         metavar="TSV",
-        group=_TEI,
     )
-    apply: Path | None = option(
-        "write the accepted names of a reviewed list into the files", metavar="TSV", group=_TEI
+    apply: Path | None = _tei_option(
+        "write the accepted names of a reviewed list into the files", metavar="TSV"
     )
-    keep_cert: bool = option(
-        "with --apply: leave the model's probability (cert) at names that were accepted", group=_TEI
+    keep_cert: bool = _tei_option(
+        "with --apply: leave the model's probability (cert) at names that were accepted"
     )
-    from_: tuple[Path, ...] = option(
+    from_: tuple[Path, ...] = _tei_option(
         "files or folders of an annotation tool (.xmi, .cas.json, .tsv, .ann, .json, .spacy), "
         "whose corrections are written into the files",
         metavar="FILE",
-        group=_TEI,
     )
-    undo: bool = option(
-        "remove the names that Onoma added, and restore the original bytes", group=_TEI
-    )
-    reviewer: str = option(
+    undo: bool = _tei_option("remove the names that Onoma added, and restore the original bytes")
+    reviewer: str = _tei_option(
         "person who answers for the names of --apply and --from (xml:id or pointer); with --undo, "
         "also remove this person's names",
         "",
         metavar="ID",
-        group=_TEI,
     )
-    decisions: Path | None = option(
+    decisions: Path | None = _tei_option(
         "file of decisions by people (default: EDITION.decisions.jsonl beside the edition file, "
         "or, for a shipped edition, beside the TEI files)",
         metavar="FILE",
-        group=_TEI,
     )
-    register: tuple[str, ...] = option(
+    register: tuple[str, ...] = _tei_option(
         "TEI files of a register, or glob patterns in quotes; names that match its forms are "
         "written with its ids",
         metavar="PATTERN",
-        group=_TEI,
     )
-    dictionary: bool = option(
-        "find the names that are tagged elsewhere in the files, and the forms of --register",
-        group=_TEI,
+    dictionary: bool = _tei_option(
+        "find the names that are tagged elsewhere in the files, and the forms of --register"
     )
-    min_precision: float | None = option(
+    min_precision: float | None = _tei_option(
         "ratio of the names of --dictionary and --register that must be right, by the names of "
         "the files, held back (default: 0.95; with --candidates, whatever is rather a name)",
         at_least=0,
         at_most=1,
         metavar="P",
-        group=_TEI,
     )
-    link: Path | None = option(
+    link: Path | None = _tei_option(
         "linker of onoma link train, which adds ids to the names that are found and to those of "
         "the edition without one",
         metavar="LINKER",
-        group=_TEI,
     )
-    reference: str = option(
+    reference: str = _tei_option(
         "attribute and value that hold an id, with {} for the id: ref=#{} (default: as in the "
         "files)",
         "",
         metavar="ATTRIBUTE=VALUE",
-        group=_TEI,
     )
     entities: str = option(
         "with --masked: spans of characters, from 0, end excluded; the most probable entities for "

@@ -16,6 +16,7 @@ A table has the scores of all evaluations (evaluation.json) below the folders. -
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from corpora.errors import UsageError
@@ -30,7 +31,7 @@ _TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 """The settings that make up the rows, and the columns, of each named table."""
 _SUFFIXES = frozenset({"", ".md", ".tex", ".tsv"})
-_GROUP = "tables"
+_table_option = partial(option, group="tables")
 _VALUE = "strict_f1"
 
 
@@ -48,30 +49,22 @@ class Options:
         "in the first folder; for a table, standard output)",
         metavar="FILE",
     )
-    table: str | None = option(
-        "write a table of this form, described below, in place of a page",
-        choices=tuple(_TABLES),
-        group=_GROUP,
+    table: str | None = _table_option(
+        "write a table of this form, described below, in place of a page", choices=tuple(_TABLES)
     )
-    rows: tuple[str, ...] = option(
+    rows: tuple[str, ...] = _table_option(
         "settings whose values make the rows of a table of your own, such as head.kind",
         metavar="SETTING",
-        group=_GROUP,
     )
-    columns: tuple[str, ...] = option(
-        "with --rows: settings whose values make the columns (default: dataset)",
-        metavar="SETTING",
-        group=_GROUP,
+    columns: tuple[str, ...] = _table_option(
+        "with --rows: settings whose values make the columns (default: dataset)", metavar="SETTING"
     )
-    value: str | None = option(
+    value: str | None = _table_option(
         f"score in the cells, by its name or its path in evaluation.json (default: {_VALUE})",
         metavar="SCORE",
-        group=_GROUP,
     )
-    mean_over: str | None = option(
-        "setting over whose values each cell is averaged, such as dataset",
-        metavar="SETTING",
-        group=_GROUP,
+    mean_over: str | None = _table_option(
+        "setting over whose values each cell is averaged, such as dataset", metavar="SETTING"
     )
     json: bool = option(SUMMARY)
 

@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 
 from corpora.errors import UsageError
@@ -21,7 +22,8 @@ from corpora.system.arguments import end, option, option_table, refuse
 from modeling.command import start
 
 _PREFIX = "ONOMA_SERVE_"
-_WHO, _TRAIN = "who may ask", "training by clients"
+_access_option = partial(option, group="who may ask")
+_training_option = partial(option, group="training by clients")
 
 
 @option_table
@@ -67,53 +69,40 @@ class Options:
         at_most=1,
         metavar="P",
     )
-    host: str = option(
-        "address to listen on (default: 127.0.0.1)", "127.0.0.1", metavar="ADDRESS", group=_WHO
+    host: str = _access_option(
+        "address to listen on (default: 127.0.0.1)", "127.0.0.1", metavar="ADDRESS"
     )
-    port: int = option(
-        "port to listen on; 0: any free port (default: 8001)",
-        8001,
-        at_least=0,
-        at_most=65535,
-        group=_WHO,
+    port: int = _access_option(
+        "port to listen on; 0: any free port (default: 8001)", 8001, at_least=0, at_most=65535
     )
-    allow_host: tuple[str, ...] = option(
+    allow_host: tuple[str, ...] = _access_option(
         "more host names by which requests may address this server; *: any (default: only those "
         "of this machine)",
         metavar="NAME",
-        group=_WHO,
     )
-    allow_origin: tuple[str, ...] = option(
+    allow_origin: tuple[str, ...] = _access_option(
         "origins of web pages that may send requests, such as https://example.org; *: any "
         "(default: only pages of this machine)",
         metavar="URL",
-        group=_WHO,
     )
-    token: str | None = option(
+    token: str | None = _access_option(
         "file with a token that requests must send as Authorization: Bearer (default: no token)",
         metavar="FILE",
-        group=_WHO,
     )
-    access_log: bool = option(
-        "write a line of JSON for each request to standard output: id, client, path, status",
-        group=_WHO,
+    access_log: bool = _access_option(
+        "write a line of JSON for each request to standard output: id, client, path, status"
     )
 
-    allow_training: Path | None = option(
+    allow_training: Path | None = _training_option(
         "let clients train taggers, one at a time, and keep these in this folder (default: not "
-        "allowed)",
-        group=_TRAIN,
+        "allowed)"
     )
-    encoder: Path | None = option(
+    encoder: Path | None = _training_option(
         "with --allow-training: encoder that training starts from, as for onoma finetune --model",
         metavar="MODEL",
-        group=_TRAIN,
     )
-    recipe: str = option(
-        "recipe for training, from onoma finetune --list (default: crf)",
-        "crf",
-        metavar="NAME",
-        group=_TRAIN,
+    recipe: str = _training_option(
+        "recipe for training, from onoma finetune --list (default: crf)", "crf", metavar="NAME"
     )
 
     def __post_init__(self) -> None:
