@@ -311,19 +311,16 @@ def _words(text: ScopedText) -> Iterator[str | None]:
             if word == TSHEG:  # as a space, which is no word either
                 continue
             is_word = word[0].isalnum() and ":" not in word and "\n" not in word
-            if before is not None and not (is_word and _are_neighbours(text.text, before, first)):
-                yield None
+            if before is not None:  # neighbours are separated as in a form of both
+                between = _separator(text.text[before - 1], word[0])
+                if not is_word or text.text[before:first] != between:
+                    yield None
             if is_word:
                 yield word
             before = last if is_word else None
         if before is not None:
             is_line = following > len(text.text) or _LINE_END in text.text[before:following]
             yield _LINE_END if is_line else None
-
-
-def _are_neighbours(text: str, end: int, begin: int) -> bool:
-    """Tell whether two words are separated as in a form of both."""
-    return text[end:begin] == _separator(text[end - 1], text[begin])
 
 
 def _parts(texts: Sequence[ScopedText], lengths: Sequence[int]) -> tuple[list[str], Ints]:

@@ -244,7 +244,16 @@ def to_croissant(
     }
     about |= {name: value for name, value in optional.items() if value}
     about["distribution"] = [item for part in parts for item in _distribution(part)]
-    about["recordSet"] = [_record_set(part) for part in parts]
+    about["recordSet"] = [
+        {
+            "@type": "cr:RecordSet",
+            "@id": part.name,
+            "name": part.name,
+            "description": f"Each row is {part.row}.",
+            "field": [_field(part, column) for column in part.columns],
+        }
+        for part in parts
+    ]
     return about
 
 
@@ -269,16 +278,6 @@ def _distribution(part: CataloguedDataset) -> Iterator[dict[str, object]]:
         "name": f"{part.name}-files",
         "encodingFormat": part.format,
         "includes": part.pattern,
-    }
-
-
-def _record_set(part: CataloguedDataset) -> dict[str, object]:
-    return {
-        "@type": "cr:RecordSet",
-        "@id": part.name,
-        "name": part.name,
-        "description": f"Each row is {part.row}.",
-        "field": [_field(part, column) for column in part.columns],
     }
 
 
@@ -356,7 +355,7 @@ def _head(parts: Sequence[CataloguedDataset], *, title: str, license: str | None
     """Write the YAML head; values are JSON, which is YAML, too, and needs no rules for quotes."""
     yield f"pretty_name: {json.dumps(title, ensure_ascii=False)}"
     if license:
-        yield f"license: {json.dumps(_hub_license(license))}"
+        yield f"license: {json.dumps('other' if '/' in license else license.lower())}"
     if languages := _languages(parts):
         yield f"language: {json.dumps(languages)}"
     if any(part.dataset.schema.name == "ner" for part in parts):
@@ -367,11 +366,6 @@ def _head(parts: Sequence[CataloguedDataset], *, title: str, license: str | None
         data = [{"split": "train", "path": part.pattern}]
         yield f"- config_name: {json.dumps(part.name)}"
         yield f"  data_files: {json.dumps(data)}"
-
-
-def _hub_license(license: str) -> str:
-    """Return the licence as the hub names it: in lower case, or ``other`` for an address."""
-    return "other" if "/" in license else license.lower()
 
 
 def _languages(parts: Sequence[CataloguedDataset]) -> list[str]:

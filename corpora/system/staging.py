@@ -203,11 +203,8 @@ def _in_force(bucket: Bucket, there: Sequence[ListedObject]) -> list[ListedObjec
         path = PurePosixPath(found.name)
         if path.name == "dataset.json":
             shards |= {str(path.parent / name) for name in read_shards(bucket, found.name)}
-    return [f for f in there if not _is_shard(f.name) or f.name in shards]
-
-
-def _is_shard(name: str) -> bool:
-    return fnmatchcase(PurePosixPath(name).name, "shard-*.arrow")
+    of_runs = {f.name for f in there if PurePosixPath(f.name).match("shard-*.arrow")}
+    return [f for f in there if f.name not in of_runs - shards]
 
 
 def read_shards(bucket: Bucket, name: str) -> Mapping[str, str]:

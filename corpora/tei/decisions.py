@@ -318,7 +318,9 @@ def append_decisions(path: Path, decisions: Iterable[Decision]) -> int:
         fcntl.flock(file, fcntl.LOCK_EX)
         size = file.seek(0, os.SEEK_END)
         try:
-            _write_all(file.fileno(), (b"\n" if _is_torn(path, size) else b"") + data)
+            data = (b"\n" if _is_torn(path, size) else b"") + data
+            while data:
+                data = data[os.write(file.fileno(), data) :]
             os.fsync(file.fileno())
         except OSError:
             file.truncate(size)
@@ -333,11 +335,6 @@ def _is_torn(path: Path, size: int) -> bool:
     with path.open("rb") as file:
         file.seek(max(0, size - 1))
         return size > 0 and file.read(1) != b"\n"
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(descriptor, data) :]
 
 
 def decisions_path(edition: Path, files: Sequence[Path], *, is_shipped: bool) -> Path:

@@ -177,20 +177,17 @@ class _Reader:
         self.part, self.preserve = start.part, start.preserve
         self.marks = {id: None for each in start.stand_off for id in each.ids}
         if start.element.name in ROOTS:
-            self._read_content(start.element)
+            for child in start.element.elements():
+                if child.name in self.edition.content:
+                    self._element(child)
+                elif child.name not in {"teiheader", *ROOTS} and child.text():
+                    self._pass_over(child, f"not read: {child.written_name}")
         else:
             self.kind = start.part or start.element.name
             self.layout.block(self.kind)
             self._inside(start.element)
         text = self._finish()
         return text, [with_place(one, text.document, here.end) for one, here in self.apart]
-
-    def _read_content(self, tei: Element) -> None:
-        for child in tei.elements():
-            if child.name in self.edition.content:
-                self._element(child)
-            elif child.name not in {"teiheader", *ROOTS} and child.text():
-                self._pass_over(child, f"not read: {child.written_name}")
 
     def _finish(self) -> TeiText:
         self._read_parts()

@@ -54,11 +54,6 @@ def _pointers(element: Element) -> tuple[str, ...]:
     return tuple(word.removeprefix("#") for word in words) if all("#" in w for w in words) else ()
 
 
-def places_of_ids(tei: Element) -> dict[str, tuple[str, int]]:
-    """Map each ``xml:id`` to the file and the byte at which its element begins."""
-    return {id: (e.file, e.byte) for e in tei.walk() if (id := e.attributes.get("xml:id"))}
-
-
 SPACE = "xml:space"
 _DOCUMENTS = {Role.DOCUMENT, Role.NOTE_DOCUMENT}
 
@@ -109,7 +104,8 @@ class File:
     @cached_property
     def places(self) -> dict[str, tuple[str, int]]:
         """The file and the byte of the element with each id."""
-        return places_of_ids(self.tei)
+        walked = self.tei.walk()
+        return {id: (e.file, e.byte) for e in walked if (id := e.attributes.get("xml:id"))}
 
     def new_id(self, element: Element) -> str:
         """Create the id of the document that an element becomes."""

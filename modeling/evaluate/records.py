@@ -51,8 +51,6 @@ class SavedEvaluation(TypedDict):
     replicates: int
     strict: ScoresRecord
     baseline: BaselineRecord | None
-    floor: NotRequired[BaselineRecord | None]
-    """The name of ``baseline`` in version 1."""
 
 
 class SpreadRecord(TypedDict):

@@ -39,7 +39,7 @@ from modeling.taggers.counts import predicted_tags
 
 log = logging.getLogger(__name__)
 VERSION: Final = 2
-"""The version of ``evaluation.json``; version 1 had ``floor`` instead of ``baseline``."""
+"""The version of ``evaluation.json``."""
 N_EXAMPLES = 5
 """The number of examples of each kind of error; ``errors.tsv`` lists all errors."""
 N_CONTEXT = 8

@@ -203,7 +203,7 @@ def _report(report: Report) -> Iterator[Block]:
         numbers = [score["precision"], score["recall"], score["f1"], *_interval(score)]
         rows.append([name, *map(_number, numbers), f"{score['gold']:,}", f"{score['predicted']:,}"])
     yield Table(rows)
-    if baseline := own.get("baseline", own.get("floor")):
+    if baseline := own["baseline"]:
         yield Prose(
             "Looking up the names of the training data, without a model, scores "
             f"{baseline['score']['f1']:.4f}."

@@ -312,17 +312,13 @@ class _Session(Core):
         read, data = self.folder.read_settings(), self.data.describe()
         settings: Manifest = {**read, "dev": scores, "data": data}
         with appearing(self.folder.final) as temporary:
-            self._save_model(temporary)
+            if (subwords := self.data.subwords) is None:
+                self.model.save(temporary)
+            else:  # with the whole vocabulary of the base
+                base = self.base.folder
+                save_with_all_subwords(self.model, temporary, base=base, subwords=subwords)
             self.data.save(temporary)
             write_json(temporary / "run.json", settings)
-
-    def _save_model(self, folder: Path) -> None:
-        """Write the model, with the whole vocabulary of its base."""
-        if self.data.subwords is None:
-            self.model.save(folder)
-        else:
-            base, subwords = self.base.folder, self.data.subwords
-            save_with_all_subwords(self.model, folder, base=base, subwords=subwords)
 
 
 def _at_the_bound(temperature: float) -> str:

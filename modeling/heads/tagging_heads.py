@@ -11,6 +11,7 @@ C = 1 + 2 L tags (``modeling/data/tagset.py``).
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import Final, Literal
 
 import torch
@@ -36,12 +37,8 @@ BoundaryLoss = Literal["bce", "l1", "l2"]
 _DEVIATION: Final = 0.02  # as BERT
 
 
-def _binary_cross_entropy(logits: Tensor, gold: Tensor) -> Tensor:
-    return functional.binary_cross_entropy_with_logits(logits, gold, reduction="none")
-
-
 _BOUNDARY_LOSSES: Final[dict[str, Callable[[Tensor, Tensor], Tensor]]] = {
-    "bce": _binary_cross_entropy,
+    "bce": partial(functional.binary_cross_entropy_with_logits, reduction="none"),
     "l1": lambda logits, gold: (logits.sigmoid() - gold).abs(),
     "l2": lambda logits, gold: (logits.sigmoid() - gold).square(),
 }

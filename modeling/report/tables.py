@@ -170,11 +170,8 @@ class ResultTable:
 
 
 def _latex_row(cells: Sequence[str]) -> str:
-    return " & ".join(_LATEX_SPECIAL.sub(_latex_of, cell) for cell in cells) + r" \\"
-
-
-def _latex_of(match: re.Match[str]) -> str:
-    return _LATEX.get(match[0]) or f"\\{match[0]}"
+    escaped = (_LATEX_SPECIAL.sub(lambda m: _LATEX.get(m[0]) or f"\\{m[0]}", c) for c in cells)
+    return " & ".join(escaped) + r" \\"
 
 
 def table(

@@ -11,7 +11,7 @@ DIR/NAME/1/log.txt the output of onoma finetune
 
 import asyncio
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -134,7 +134,12 @@ def routes(service: Service, trainer: Trainer | None) -> APIRouter:
         trainer_, asked = _given(trainer), await service.read(request, TrainRequest)
         if asked.base is not None and asked.base not in service.models.names():
             raise Refusal(404, f"No model {asked.base[:80]!r}.")
-        documents = await service.prepare(lambda: list(_of_samples(asked)))
+        documents = await service.prepare(
+            lambda: [
+                _document(sample.text, sample.entities, id=str(number), lang=asked.lang)
+                for number, sample in enumerate(asked.samples)
+            ]
+        )
         return await trainer_.start(asked.name, documents, service=service)
 
     @router.get("/train/{id}", tags=["TEI Publisher"], response_class=PlainTextResponse)
@@ -164,11 +169,6 @@ def _given(trainer: Trainer | None) -> Trainer:
     if trainer is None:
         raise Refusal(403, OFF)
     return trainer
-
-
-def _of_samples(asked: TrainRequest) -> Iterator[Document]:
-    for number, sample in enumerate(asked.samples):
-        yield _document(sample.text, sample.entities, id=str(number), lang=asked.lang)
 
 
 def _of_cas(asked: CasTrainRequest, document: CasDocument) -> Document:

@@ -2,7 +2,6 @@
 
 import logging
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -62,16 +61,21 @@ def check_job(config: PretrainConfig, job: PretrainingJob) -> None:
         )
     build_schedule(config)  # raises what is wrong with it
     check_masking(config.masking)
-    _check_weights(config.heads.weights)
-    _check_ratios(config)
+    _check_objectives(config)
     _check_pairs(config)
-    _check_mention_words(config)
     _check_subword_entities(config)
-    _check_length(config)
+    encoder, max_length = config.encoder, config.data.max_length
+    is_limited = encoder.positions == "learned" or encoder.reads_mentions  # their positions are
+    if is_limited and max_length > encoder.max_positions:
+        raise ConfigError(
+            f"data.max_length {max_length} is more than encoder.max_positions "
+            f"{encoder.max_positions}: set the one lower or the other higher."
+        )
 
 
-def _check_weights(weights: Mapping[str, float]) -> None:
-    """Raise ``ConfigError`` for weights of objectives with which nothing is learned."""
+def _check_objectives(config: PretrainConfig) -> None:
+    """Raise ``ConfigError`` for weights and ratios with which nothing is learned."""
+    weights = config.heads.weights
     for name, weight in weights.items():
         if not 0 <= weight < math.inf:
             raise ConfigError(f"heads.weights.{name}={weight}: must be 0 or more, and finite.")
@@ -80,17 +84,18 @@ def _check_weights(weights: Mapping[str, float]) -> None:
             "heads.weights: no objective has a weight above 0, so that nothing would be learned: "
             "--set heads.weights.subwords=1."
         )
-
-
-def _check_ratios(config: PretrainConfig) -> None:
-    """Raise ``ConfigError`` for an objective of which nothing is chosen to be predicted."""
     for name, objective in OBJECTIVES.items():
-        ratio, weight = objective.ratio, config.heads.weights.get(name)
-        if ratio and weight and getattr(config.masking, ratio) == 0:
+        ratio = objective.ratio
+        if ratio and weights.get(name) and getattr(config.masking, ratio) == 0:
             raise ConfigError(
                 f"masking.{ratio}=0: no {name} are to be predicted, so that nothing would be "
                 f"learned of them: --set masking.{ratio}=0.15, or heads.weights.{name}=0."
             )
+    if config.masking.mention_words and "entities" not in weights:
+        raise ConfigError(
+            "masking.mention_words masks the subwords of masked mentions, but no mention is "
+            "masked: --set heads.weights.entities=1, or masking.mention_words=false."
+        )
 
 
 def _check_entity_start(encoder: EncoderConfig, job: PretrainingJob) -> None:
@@ -123,14 +128,6 @@ def _check_pairs(config: PretrainConfig) -> None:
         )
 
 
-def _check_mention_words(config: PretrainConfig) -> None:
-    if config.masking.mention_words and "entities" not in config.heads.weights:
-        raise ConfigError(
-            "masking.mention_words masks the subwords of masked mentions, but no mention is "
-            "masked: --set heads.weights.entities=1, or masking.mention_words=false."
-        )
-
-
 def _check_subword_entities(config: PretrainConfig) -> None:
     weights = config.heads.weights
     if config.masking.hide_entity_when_masked and not (
@@ -146,20 +143,6 @@ def _check_subword_entities(config: PretrainConfig) -> None:
             f"heads.entity_scope={config.heads.entity_scope} is for the entities of subwords, but "
             "they are not predicted: --set heads.weights.subword_entities=1, or heads.entity_scope="
             "vocabulary."
-        )
-
-
-def _check_length(config: PretrainConfig) -> None:
-    """Raise ``ConfigError`` if sequences are longer than the learned positions reach.
-
-    These reach to ``max_positions``; the positions of mentions are always learned.
-    """
-    encoder, max_length = config.encoder, config.data.max_length
-    is_limited = encoder.positions == "learned" or encoder.reads_mentions
-    if is_limited and max_length > encoder.max_positions:
-        raise ConfigError(
-            f"data.max_length {max_length} is more than encoder.max_positions "
-            f"{encoder.max_positions}: set the one lower or the other higher."
         )
 
 

@@ -78,14 +78,11 @@ class Filter:
         return not self.mentions or any(self._is_wanted(document, m) for m in document.mentions)
 
     def _is_wanted(self, document: Document, mention: Mention) -> bool:
-        return all(
-            _is_like(_OF_MENTIONS[name](document, mention), value)
-            for name, value in self.mentions.items()
-        )
-
-
-def _is_like(found: str, wanted: str) -> bool:
-    return found.startswith(wanted[:-1]) if wanted.endswith("*") else found == wanted
+        for name, wanted in self.mentions.items():
+            value = _OF_MENTIONS[name](document, mention)
+            if value != wanted and not (wanted[-1:] == "*" and value.startswith(wanted[:-1])):
+                return False
+        return True
 
 
 class DatasetReader:

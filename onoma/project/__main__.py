@@ -139,8 +139,10 @@ def run(options: RunOptions) -> Iterator[str]:
         raise UsageError(f"--only {', '.join(sorted(unknown))}: there are {names}.")
     with locked(folder / ".onoma-project.lock", busy=partial(_busy, folder)):
         done = {} if options.force else _done(folder)
-        asked = [step for step in steps if step.name in only]
-        _check_inputs([step for step in asked if not _is_done(step, folder, done)], folder)
+        asked = [step for step in steps if step.name in only and not _is_done(step, folder, done)]
+        if missing := missing_inputs(asked, folder):
+            what = ", no ".join(missing)
+            raise UsageError(f"{folder / FILE}: there is no {what}. Put it there, or name another.")
         for number, step in enumerate(steps, 1):
             if step.name not in only:
                 continue
@@ -156,14 +158,6 @@ def run(options: RunOptions) -> Iterator[str]:
         yield f"{folder}: not up to date: {', '.join(left)}"
     else:
         yield f"{folder}: all steps are done"
-
-
-def _check_inputs(steps: list[RecipeStep], folder: Path) -> None:
-    """Raise ``UsageError`` with all missing inputs, before anything runs."""
-    if missing := missing_inputs(steps, folder):
-        raise UsageError(
-            f"{folder / FILE}: there is no {', no '.join(missing)}. Put it there, or name another."
-        )
 
 
 def _busy(folder: Path, process: str) -> str:
