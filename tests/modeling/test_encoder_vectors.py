@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 import torch
-from transformers import LukeConfig, LukeModel
+import transformers
 
 import modeling
 from corpora.document import Mention, Sentence, Span, TokenSpan
@@ -161,7 +161,7 @@ def test_entities_of_several_texts_are_those_of_each(luke):
 
 def test_a_luke_of_transformers_has_the_same_entities(bases, tmp_path):
     tokenizer = Tokenizer.open(bases / "plain")
-    config = LukeConfig(
+    config = transformers.LukeConfig(
         vocab_size=tokenizer.size,
         hidden_size=16,
         num_hidden_layers=2,
@@ -173,7 +173,7 @@ def test_a_luke_of_transformers_has_the_same_entities(bases, tmp_path):
         pad_token_id=0,
     )
     torch.manual_seed(2)
-    model = LukeModel(config).eval()
+    model = transformers.LukeModel(config).eval()
     model.save_pretrained(tmp_path)
     tokenizer.save(tmp_path)
 

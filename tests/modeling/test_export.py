@@ -3,7 +3,7 @@ import shutil
 
 import pytest
 import torch
-from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
+import transformers
 
 from corpora.entities.exports import tokenizer_vocabulary
 from corpora.entities.vocabulary import SPECIAL
@@ -44,11 +44,13 @@ def test_a_run_becomes_a_folder_that_transformers_loads_whole(
 
     assert main([str(tmp_path / "run"), "--output", str(tmp_path / "out")]) == 0
 
-    model, report = AutoModelForMaskedLM.from_pretrained(tmp_path / "out", output_loading_info=True)
+    model, report = transformers.AutoModelForMaskedLM.from_pretrained(
+        tmp_path / "out", output_loading_info=True
+    )
     assert type(model).__name__ == architecture
     assert not report["missing_keys"]
     assert not report["unexpected_keys"]
-    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "out")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
     assert tokenizer("w1 w3")["input_ids"] == [
         2,
         *Tokenizer.open(examples).encode(["w1 w3"])[0].ids,
@@ -96,7 +98,7 @@ def test_without_heads_it_is_the_encoder(tmp_path, examples):
     arguments = [str(tmp_path / "model"), "--output", str(tmp_path / "out"), "--without-heads"]
     assert main(arguments) == 0
 
-    _, report = AutoModel.from_pretrained(tmp_path / "out", output_loading_info=True)
+    _, report = transformers.AutoModel.from_pretrained(tmp_path / "out", output_loading_info=True)
     assert not report["missing_keys"]
     assert not report["unexpected_keys"]
 
@@ -137,7 +139,7 @@ def test_an_encoder_with_the_subwords_of_a_dataset_gives_the_same_states_there(
     assert f"kept {small.config.encoder.n_subwords:,} subwords" in capsys.readouterr().out
     for one, other in zip(before, after, strict=True):
         assert (one.vectors == other.vectors).all()
-    AutoModelForMaskedLM.from_pretrained(tmp_path / "small")
+    transformers.AutoModelForMaskedLM.from_pretrained(tmp_path / "small")
 
 
 @pytest.mark.parametrize("to", ["huggingface", "onnx"])

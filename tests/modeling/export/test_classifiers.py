@@ -7,7 +7,6 @@ from contextlib import suppress
 import pytest
 import torch
 import transformers
-from transformers import AutoTokenizer
 
 from corpora.document import Sentence
 from corpora.errors import CorpusError
@@ -72,7 +71,7 @@ def sentences():
 
 def best_classes(model, folder, rows):
     """Return the class of each word in transformers: the best one of its first subword."""
-    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     found = []
     for row in rows:
         encoded = tokenizer(" ".join(row.tokens), return_tensors="pt", return_offsets_mapping=True)
@@ -187,7 +186,9 @@ def test_a_tagger_whose_encoder_transformers_runs_is_a_classifier_again(tmp_path
     )
     assert type(model) is type(theirs)
     assert not report["missing_keys"] | report["unexpected_keys"]
-    encoded = AutoTokenizer.from_pretrained(again)("Peter lebt in Frankfurt", return_tensors="pt")
+    encoded = transformers.AutoTokenizer.from_pretrained(again)(
+        "Peter lebt in Frankfurt", return_tensors="pt"
+    )
     with torch.no_grad():
         found, expected = (each.eval()(**encoded).logits for each in (model, theirs))
     order = [IOB2.index(model.config.id2label[id]) for id in range(len(IOB2))]

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
+import transformers
 from tokenizers import Tokenizer as Backend
 from tokenizers import models, pre_tokenizers, processors, trainers
-from transformers import AutoModelForTokenClassification, AutoTokenizer
 
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer
 from modeling.export.__main__ import main
@@ -27,7 +27,7 @@ def test_a_softmax_head_has_the_same_scores(make_tagger, tmp_path, sentence, enc
     run = make_tagger(encoder=encoder)
     assert main([str(run), "--output", str(tmp_path / "out")]) == 0
 
-    model, report = AutoModelForTokenClassification.from_pretrained(
+    model, report = transformers.AutoModelForTokenClassification.from_pretrained(
         tmp_path / "out", output_loading_info=True
     )
     tagger = Tagger.load(run)
@@ -47,7 +47,7 @@ def test_their_tokenizer_cuts_as_ours(make_tagger, tmp_path, sentence):
     run = make_tagger()
     assert main([str(run), "--output", str(tmp_path / "out")]) == 0
 
-    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "out")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
 
     cut = tokenizer(list(sentence.tokens), is_split_into_words=True)["input_ids"]
     assert cut == batch_of(Tagger.load(run), sentence).subwords.tolist()
@@ -139,7 +139,7 @@ def test_a_byte_level_tokenizer_cuts_and_frames_words_as_ours(make_tagger, tmp_p
     run = make_tagger(tokenizer=Tokenizer(backend, name="bytes"))
     assert main([str(run), "--output", str(tmp_path / "out")]) == 0
 
-    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "out")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
 
     ours = batch_of(Tagger.load(run), sentence).subwords.tolist()
     assert tokenizer(" ".join(sentence.tokens))["input_ids"] == ours

@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 from corpora.errors import CorpusError
 from modeling.inspect.geometry import embed, find_components
 
-decomposition = pytest.importorskip("sklearn.decomposition")
-
 
 def vectors(n, width, seed=0):
     rng = np.random.default_rng(seed)
@@ -18,6 +16,7 @@ def vectors(n, width, seed=0):
 
 @pytest.mark.parametrize(("n", "width"), [(60, 7), (9, 30), (8, 8)])
 def test_components_are_those_of_another_library(n, width):
+    decomposition = pytest.importorskip("sklearn.decomposition")
     data = vectors(n, width)
 
     ours = find_components(data)

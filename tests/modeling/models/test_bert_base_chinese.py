@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from transformers import BertConfig, BertForMaskedLM, BertTokenizerFast
+import transformers
 
 from modeling.pretrain.__main__ import main as pretrain
 from modeling.taggers.encoder import Encoder
@@ -41,8 +41,8 @@ def test_bert_base_chinese_begins_a_run_and_computes_the_same_without_entities(t
     """Its vocabulary, its layout, small: from text to a run, whose learning rate is 0."""
     torch.manual_seed(1)
     sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
-    config = BertConfig(vocab_size=21_128, intermediate_size=64, **sizes)
-    theirs = BertForMaskedLM(config).eval()
+    config = transformers.BertConfig(vocab_size=21_128, intermediate_size=64, **sizes)
+    theirs = transformers.BertForMaskedLM(config).eval()
     theirs.save_pretrained(tmp_path / "bert")
     vocabulary = realdata("vocab") / "bert-base-chinese-vocab.txt"
     shutil.copy(vocabulary, tmp_path / "bert" / "vocab.txt")
@@ -56,7 +56,7 @@ def test_bert_base_chinese_begins_a_run_and_computes_the_same_without_entities(t
     assert pretrain([str(part) for part in command]) == 0
 
     encoder = Encoder.load(tmp_path / "run")
-    read = BertTokenizerFast(str(vocabulary))(TEXT, return_tensors="pt")
+    read = transformers.BertTokenizerFast(str(vocabulary))(TEXT, return_tensors="pt")
     batch = encoder.windows(TEXT)
     assert batch.subwords.tolist() == read["input_ids"][0].tolist()
     with torch.inference_mode():

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from transformers import BertConfig, BertModel
+import transformers
 
 from modeling.config import ConfigError, HeadsConfig, PretrainConfig
 from modeling.data.batch import SubwordEntities
@@ -150,7 +150,7 @@ def bert(tmp_path):
         "vocab_size": 60, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
         "intermediate_size": 96, "max_position_embeddings": 32, "type_vocab_size": 2,
     }  # fmt: skip
-    model = BertModel(BertConfig(**settings)).eval()
+    model = transformers.BertModel(transformers.BertConfig(**settings)).eval()
     model.save_pretrained(tmp_path / "bert")
     return model
 
