@@ -1,6 +1,5 @@
 """What was built survives kills, full disks, damage, and two runs at once."""
 
-import fcntl
 import os
 import random
 import resource
@@ -154,19 +153,6 @@ def test_full_disk_is_a_clear_error_and_the_next_run_goes_on(where, tmp_path):
     assert files_of(tmp_path / "out") == expected
 
 
-def test_second_run_into_the_same_folder_is_refused(tmp_path, capsys):
-    output = tmp_path / "out"
-    output.mkdir()
-    with (output / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-
-        status = run(output)
-
-    assert status == 1
-    assert "another run" in capsys.readouterr().err
-    assert not list(output.glob("**/dataset.json"))
-
-
 def test_flipped_bit_is_found_and_mended(tmp_path, capsys):
     assert run(tmp_path / "out") == 0
     before = files_of(tmp_path / "out")
@@ -190,21 +176,6 @@ def test_complete_run_is_left_alone(tmp_path, capsys):
 
     assert "already complete" in capsys.readouterr().out
     assert times == {path: path.stat().st_mtime_ns for path in times}
-
-
-def test_input_that_changed_between_runs_is_read_anew(tmp_path):
-    letters = tmp_path / "letters"
-    shutil.copytree(LETTERS, letters)
-    assert run(tmp_path / "out", inputs=letters) == 0
-    text = (letters / "01.xml").read_text(encoding="utf-8")
-    (letters / "01.xml").write_text(text.replace("</body>", "<p>Neu!</p></body>"), encoding="utf-8")
-
-    assert run(tmp_path / "out", inputs=letters) == 0
-
-    first = next(open_dataset(tmp_path / "out" / "documents").records())
-    assert first.text.endswith("Neu!")
-    assert run(tmp_path / "fresh", inputs=letters) == 0
-    assert files_of(tmp_path / "out") == files_of(tmp_path / "fresh")
 
 
 def test_failed_run_leaves_the_published_data_whole(tmp_path, capsys):

@@ -114,16 +114,6 @@ def test_fewer_shards_leave_no_stale_ones(tmp_path, monkeypatch):
     assert shards(["verify", str(tmp_path / "out")]) == 0
 
 
-def test_files_that_no_run_made_are_not_overwritten(tmp_path, capsys):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "train.json").write_text("mine")
-
-    assert run(tmp_path / "out") == 1
-
-    assert "train.json: was not made by a run" in capsys.readouterr().err
-    assert (tmp_path / "out" / "train.json").read_text() == "mine"
-
-
 def test_outputs_of_an_earlier_run_are_not_read(tmp_path, capsys):
     letters = tmp_path / "letters"
     shutil.copytree(LETTERS, letters)

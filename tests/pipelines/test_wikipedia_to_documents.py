@@ -231,17 +231,6 @@ def test_workers_and_ranges_change_no_document(tmp_path):
     assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
 
 
-@pytest.mark.usefixtures("small_ranges")
-def test_killed_run_goes_on(tmp_path):
-    assert run(tmp_path / "undisturbed") == 0
-    with broken_after(3):
-        assert run(tmp_path / "out") == 1
-
-    assert run(tmp_path / "out") == 0
-
-    assert files_of(tmp_path / "out") == files_of(tmp_path / "undisturbed")
-
-
 def multistream(data):
     head, *pages = re.split(rb"(?=  <page>)", data)
     return b"".join(bz2.compress(part) for part in (head, *pages))

@@ -28,16 +28,23 @@ def test_a_site_has_its_host_with_all_below_it_and_the_contact(tmp_path):
     assert site.policy.respect_reservations
 
 
-def test_a_port_is_part_of_the_host(tmp_path):
-    table = CONTACT + SITE + '[[site]]\nurl = "http://127.0.0.1:8080/a"\n'
-    table += (
-        '[[site]]\nurl = "https://[::1]:8443/"\n[[site]]\nurl = "https://müller.example:443/"\n'
-    )
+@pytest.mark.parametrize(
+    ("site", "hosts"),
+    [
+        ('url = "http://127.0.0.1:8080/a"', ["127.0.0.1:8080"]),
+        ('url = "https://[::1]:8443/"', ["[::1]:8443"]),
+        ('url = "https://müller.example:443/"', ["xn--mller-kva.example"]),
+        ('url = "https://www.de/"', ["www.de"]),  # never all of a top-level domain
+        (
+            'url = "https://WWW.Bote.Example./"\nhosts = ["Müller.example", "a.de.:80", "[::1]:8"]',
+            ["bote.example", "xn--mller-kva.example", "a.de:80", "[::1]:8"],
+        ),
+    ],
+)
+def test_hosts_have_one_form_and_their_ports(tmp_path, site, hosts):
+    [read_site] = read(tmp_path, f"{CONTACT}[[site]]\n{site}\n")
 
-    sites = read(tmp_path, table)
-
-    hosts = [site.policy.hosts[0] for site in sites[1:]]
-    assert hosts == ["127.0.0.1:8080", "[::1]:8443", "xn--mller-kva.example"]
+    assert list(read_site.policy.hosts) == hosts
 
 
 def test_defaults_hold_where_a_site_says_nothing(tmp_path):
@@ -127,19 +134,3 @@ def test_the_sample_can_be_read_and_the_manual_names_every_key():
     assert [site.name for site in sites] == ["kreisbote.example", "zeitung.example"]
     manual = (docs / "news.md").read_text("utf-8")
     assert not [key for key in KEYS if f"`{key}`" not in manual]
-
-
-def test_hosts_are_written_in_one_form(tmp_path):
-    table = CONTACT + '[[site]]\nurl = "https://WWW.Bote.Example./"\n'
-    table += 'hosts = ["Müller.example", "bilder.bote.example.:8080", "[::1]:8080"]\n'
-
-    [site] = read(tmp_path, table)
-
-    hosts = ("bote.example", "xn--mller-kva.example", "bilder.bote.example:8080", "[::1]:8080")
-    assert site.policy.hosts == hosts
-
-
-def test_a_site_is_never_all_of_a_top_level_domain(tmp_path):
-    [site] = read(tmp_path, CONTACT + '[[site]]\nurl = "https://www.de/"\n')
-
-    assert site.policy.hosts == ("www.de",)
