@@ -287,7 +287,7 @@ TEXTS = {
         (
             "",
             "<rs type='person' xml:id='a' next='#b'>A</rs> "
-            + "<orgName><rs type='person' xml:id='b'>B</rs> C</orgName>",
+            "<orgName><rs type='person' xml:id='b'>B</rs> C</orgName>",
             "[A|person] [[B|person] C|organization]",
         )
     ],
