@@ -61,12 +61,9 @@ def ratios_of(text):
 
 
 def test_compounds_are_made_of_function_words_known_ones_and_better_candidates(story, tmp_path):
-    known = tmp_path / "known.txt"
-    known.write_text("镇上\n说道 3 v\n听说\tx\n", "utf-8")
+    known = list_of(tmp_path, "镇上\n说道 3 v\n听说\tx\n")
 
-    rows = rows_of(
-        build(tmp_path / "out", story, known=str(known), drop=(), demote=(), min_count=2)
-    )
+    rows = rows_of(build(tmp_path / "out", story, known=known, drop=(), demote=(), min_count=2))
 
     functions = set(ranking.function_words().to_pylist())
     by_form = {row["form"]: row for row in rows}
@@ -96,10 +93,9 @@ def test_compounds_are_made_of_function_words_known_ones_and_better_candidates(s
 
 
 def test_what_is_dropped_has_no_rank_and_comes_last(story, tmp_path):
-    known = tmp_path / "known.txt"
-    known.write_text("阿篁\n", "utf-8")
+    known = list_of(tmp_path, "阿篁\n")
 
-    rows = rows_of(build(tmp_path / "out", story, known=str(known), drop=("known", "function")))
+    rows = rows_of(build(tmp_path / "out", story, known=known, drop=("known", "function")))
 
     is_dropped = [bool({"known", "function"}.intersection(row["flags"])) for row in rows]
     assert is_dropped == sorted(is_dropped)
@@ -172,6 +168,12 @@ def test_each_group_has_a_lexicon_of_its_own(tmp_path):
 # --- names and compounds
 
 
+def list_of(tmp_path, lines):
+    """Write a list of known words; returns its path."""
+    (tmp_path / "known.txt").write_text(lines, "utf-8")
+    return str(tmp_path / "known.txt")
+
+
 def varied(name, times):
     """Return sentences with a name, each with other characters at its sides."""
     others = "甲乙丙丁戊己庚辛壬癸子丑寅卯辰巳午未申酉戌亥"
@@ -184,53 +186,47 @@ def flags_of(tmp_path, text, **options):
     return {row["form"]: row["flags"] for row in rows}
 
 
-def test_a_name_and_one_loose_character_are_a_compound(tmp_path):
-    text = varied("张小凡", 60) + varied("张小凡身", 12) + varied("身", 60)
-
-    flags = flags_of(tmp_path, text)
-
-    assert "compound" in flags["张小凡身"]
-    assert "compound" not in flags["张小凡"]
-
-
-def test_a_known_word_and_one_loose_character_are_a_compound(tmp_path):
-    known = tmp_path / "known.txt"
-    known.write_text("记者\n", "utf-8")
-    text = varied("记者", 60) + varied("记者李", 12) + varied("李", 60)
-
-    flags = flags_of(tmp_path, text, known=str(known))
-
-    assert "compound" in flags["记者李"]
-
-
-def test_a_name_with_a_firm_surname_is_no_compound(tmp_path):
-    text = varied("云长", 60) + varied("关云长", 12) + varied("玄德", 3000)
-
-    flags = flags_of(tmp_path, text)
-
-    assert "compound" not in flags["关云长"]
-
-
-def test_two_known_words_that_are_tied_are_a_name(tmp_path):
-    known = tmp_path / "known.txt"
-    known.write_text("南海\n观音\n东胜\n神洲\n师父\n说话\n", "utf-8")
-    text = varied("南海", 3) + varied("南海观音", 9) + varied("观音", 3) + varied("东胜神洲", 9)
-    text += varied("师父", 900) + varied("说话", 900) + varied("师父说话", 30)
-
-    flags = flags_of(tmp_path, text + varied("玄德", 9000), known=str(known))
-
-    assert "compound" not in flags["南海观音"]
-    assert "compound" not in flags["东胜神洲"]
-    assert "compound" in flags["师父说话"]
+FLAGGED = {
+    "a name and one loose character are a compound": (
+        [("张小凡", 60), ("张小凡身", 12), ("身", 60)],
+        {"张小凡身": "compound"},
+        {"张小凡": "compound"},
+    ),
+    "a known word and one loose character are a compound": (
+        [("记者", 60), ("记者李", 12), ("李", 60)],
+        {"记者李": "compound"},
+        {},
+    ),
+    "a name with a firm surname is no compound": (
+        [("云长", 60), ("关云长", 12), ("玄德", 3000)],
+        {},
+        {"关云长": "compound"},
+    ),
+    "two known words that are tied are a name": (
+        [
+            *(("南海", 3), ("南海观音", 9), ("观音", 3), ("东胜神洲", 9)),
+            *(("师父", 900), ("说话", 900), ("师父说话", 30), ("玄德", 9000)),
+        ],
+        {"师父说话": "compound"},
+        {"南海观音": "compound", "东胜神洲": "compound"},
+    ),
+    "a name that hardly stands without its last syllable has no suffix": (
+        [("田灵儿", 30), ("花", 30), ("小花", 30), ("小花儿", 6)],
+        {"小花儿": "function"},
+        {"田灵儿": "function"},
+    ),
+}
 
 
-def test_a_name_that_hardly_stands_without_its_last_syllable_has_no_suffix(tmp_path):
-    text = varied("田灵儿", 30) + varied("花", 30) + varied("小花", 30) + varied("小花儿", 6)
+@pytest.mark.parametrize("rule", FLAGGED)
+def test_names_have_flags_by_the_rule(tmp_path, rule):
+    words, flagged, others = FLAGGED[rule]
+    known = list_of(tmp_path, "记者\n南海\n观音\n东胜\n神洲\n师父\n说话\n" * ("known" in rule))
 
-    flags = flags_of(tmp_path, text)
+    flags = flags_of(tmp_path, "".join(varied(*word) for word in words), known=known)
 
-    assert "function" not in flags["田灵儿"]
-    assert "function" in flags["小花儿"]
+    assert all(flag in flags[form] for form, flag in flagged.items())
+    assert not any(flag in flags[form] for form, flag in others.items())
 
 
 def test_names_with_dots_letters_and_eight_characters_are_words(tmp_path):
@@ -266,12 +262,11 @@ DICTIONARY = "宝玉 40 nr\n北京 90000 ns\n丫鬟 5 n\n天气 900 n\n笑道 5 
 
 
 def test_a_known_word_is_a_name_where_its_tag_and_how_often_it_stands_there_say_so(tmp_path):
-    known = tmp_path / "known.txt"
-    known.write_text(DICTIONARY, "utf-8")
+    known = list_of(tmp_path, DICTIONARY)
     text = "".join(varied(word, 60) for word in ("宝玉", "北京", "丫鬟", "天气", "笑道"))
     dataset = write_dataset(tmp_path / "documents", documents([("a", text)]))
 
-    rows = rows_of(build(tmp_path / "out", dataset, known=str(known)))
+    rows = rows_of(build(tmp_path / "out", dataset, known=known))
 
     by_form = {row["form"]: row for row in rows if "known" in row["flags"]}
     assert by_form.keys() == {"宝玉", "北京", "丫鬟", "天气", "笑道"}
@@ -286,7 +281,7 @@ def test_what_a_list_calls_a_name_is_kept_with_no_other_flag(tmp_path):
     text = varied("入画", 60) + varied("笑道", 60) + "入画道。" * 6
     dataset = write_dataset(tmp_path / "documents", documents([("a", text)]))
 
-    rows = rows_of(build(tmp_path / "out", dataset, known=str(known), names=names, top=1.0))
+    rows = rows_of(build(tmp_path / "out", dataset, known=known, names=names, top=1.0))
 
     flags = {row["form"]: row["flags"] for row in rows if row["rank"]}
     assert flags["入画"] == flags["画道"] == ["name"]
@@ -302,10 +297,9 @@ def traditional(tmp_path):
 
 
 def test_words_of_a_simplified_list_are_known_in_traditional_text(tmp_path):
-    known = tmp_path / "known.txt"
-    known.write_text("游戏\n开始\n进行\n里面\n台湾\n软件\n", "utf-8")
+    known = list_of(tmp_path, "游戏\n开始\n进行\n里面\n台湾\n软件\n")
 
-    rows = rows_of(build(tmp_path / "out", traditional(tmp_path), known=str(known)))
+    rows = rows_of(build(tmp_path / "out", traditional(tmp_path), known=known))
 
     known = {row["form"] for row in rows if "known" in row["flags"]}
     assert known >= {"遊戲", "開始", "進行", "裡面", "台灣", "臺灣", "軟體"}
@@ -326,8 +320,7 @@ def test_empty_lists_are_no_error(is_traditional, story, tmp_path):
 
 def test_only_a_text_in_traditional_script_needs_opencc(story, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("corpora.lexicon.known.find_spec", lambda _: None)
-    known = tmp_path / "known.txt"
-    known.write_text("阿篁\n", "utf-8")
+    known = list_of(tmp_path, "阿篁\n")
     arguments = ["--output", str(tmp_path / "out"), "--known", str(known), "--input"]
 
     status = documents_to_lexicon.main([*arguments, str(traditional(tmp_path))])

@@ -27,15 +27,8 @@ def shown(stream):
     return [(scope, " ".join(symbols[start:end])) for scope, start, end in parts]
 
 
-def test_runs_of_other_letters_are_symbols_and_marks_one_boundary():
-    text = "１９９８年，——ABC股！？ 丙"
-
-    assert shown(character_stream([ScopedText("a", text)])) == [("a", "# 年 | ABC 股 | 丙 |")]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+SYMBOLS = {
+    "marks stay with their character": [
         ("น้ำใจ", "น้ำ ใ จ |"),  # tone mark, and a vowel that is a letter but no symbol of its own
         ("กรุง ุเทพ", "ก รุ ง | เ ท พ |"),  # a mark without a base
         ("ព្រះ", "ព្រះ |"),  # a stack of consonants
@@ -44,17 +37,28 @@ def test_runs_of_other_letters_are_symbols_and_marks_one_boundary():
         ("nã\u0303o 天é地", "nã\u0303o | 天 é 地 |"),
         ("क्षत्रिय天", "क्षत्रिय 天 |"),
     ],
-)
-def test_marks_stay_with_their_character(text, expected):
-    assert shown(character_stream([ScopedText("a", text)])) == [("a", expected)]
+    "runs of other letters are symbols and marks one boundary": [
+        ("１９９８年，——ABC股！？ 丙", "# 年 | ABC 股 | 丙 |")
+    ],
+    "dots between letters are symbols and long runs and numbers none": [
+        (f"约翰·R·金，·天·。3D地7玄{'a' * 17}黄", "约 翰 · R · 金 | 天 | 3D 地 # 玄 # 黄 |")
+    ],
+    "a space between runs is none and a number behind it is part of a name": [
+        ("用iPhone 12和Windows 10 系统，12 台", "用 iPhone 12 和 Windows 10 | 系 统 | # | 台 |")
+    ],
+    "numbers that are words are two symbols and amounts are none": [
+        (
+            "哈哈23333 主播666啊，共666元、 3.333、1999年、13888号，555555",
+            "哈 哈 2 3333 | 主 播 6 66 啊 | 共 # 元 | # | # | # 年 | # 号 | 5 55555 |",
+        )
+    ],
+}
 
 
-def test_dots_between_letters_are_symbols_and_long_runs_and_numbers_none():
-    text = f"约翰·R·金，·天·。3D地7玄{'a' * 17}黄"
-
-    [(_, symbols)] = shown(character_stream([ScopedText("a", text)]))
-
-    assert symbols == "约 翰 · R · 金 | 天 | 3D 地 # 玄 # 黄 |"
+@pytest.mark.parametrize("rule", SYMBOLS)
+def test_symbols_are_those_of_the_rule(rule):
+    for text, expected in SYMBOLS[rule]:
+        assert shown(character_stream([ScopedText("a", text)])) == [("a", expected)]
 
 
 @given(st.lists(st.text("กนใ้ำ์ ุ天地a1·。\n\u0301\u200d\U000e0100", max_size=12), min_size=1))
@@ -162,18 +166,3 @@ def test_ranges_are_ordered_and_only_one_symbol_fills_more_than_its_size(pairs, 
     for number in np.unique(of_symbol):
         inside = of_symbol == number
         assert inside.sum() == 1 or counts[inside].sum() <= size
-
-
-def test_a_space_between_runs_is_none_and_a_number_behind_it_is_part_of_a_name():
-    [(_, symbols)] = shown(
-        character_stream([ScopedText("a", "用iPhone 12和Windows 10 系统，12 台")])
-    )
-
-    assert symbols == "用 iPhone 12 和 Windows 10 | 系 统 | # | 台 |"
-
-
-def test_numbers_that_are_words_are_two_symbols_and_amounts_are_none():
-    text = "哈哈23333 主播666啊，共666元、 3.333、1999年、13888号，555555"
-    [(_, symbols)] = shown(character_stream([ScopedText("a", text)]))
-
-    assert symbols == ("哈 哈 2 3333 | 主 播 6 66 啊 | 共 # 元 | # | # | # 年 | # 号 | 5 55555 |")

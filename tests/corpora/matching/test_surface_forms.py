@@ -127,60 +127,51 @@ def test_turkish_keeps_its_two_letters_apart():
     assert fold("İZMİR", lang="tr-TR") == "izmir"
 
 
-def surfaces(text, *forms, **options):
-    matches = SurfaceMatcher(forms, **{"lang": None, **options}).find(text)
-    return [text[start:end] for start, end, _ in matches]
+SURFACES = {
+    "the longest form wins, and a shorter one where it would cut a word": [
+        ("New York City", ["New", "New York", "York City"], {}, ["New York"]),
+        ("New Yorkers", ["New", "New York", "Yorkers"], {}, ["New", "Yorkers"]),
+    ],
+    "no match begins or ends inside a word": [
+        ("Berliner in Altberlin, Nord-Berlin (Berlin)", ["berlin"], {}, ["Berlin"] * 2)
+    ],
+    "a prefix covers only the form": [
+        ("Windmills, a windmill", ["Windmill"], {"right": "prefix"}, ["Windmill", "windmill"])
+    ],
+    "scripts without spaces have boundaries everywhere": [
+        ("我住在东京都和北京。", ["东京", "北京"], {}, ["东京", "北京"]),
+        ("東京タワーはTokyoにある", ["東京タワー", "Tokyo"], {}, ["東京タワー", "Tokyo"]),
+        ("ผมอยู่กรุงเทพครับ", ["กรุงเทพ"], {}, ["กรุงเทพ"]),
+    ],
+    "a combining mark belongs to its letter": [
+        ("cafe\u0301 हिन्दी", ["cafe", "हिन्द", "ह"], {}, []),
+        ("cafe\u0301s", ["cafe"], {"right": "prefix"}, []),
+        ("น้ำใจ", ["น้", "ำใจ"], {}, []),
+    ],
+    "a variation selector is no letter": [("❤\ufe0fBerlin", ["Berlin"], {}, ["Berlin"])],
+    "Korean particles follow a form": [
+        ("나는 베를린에서 왔다", ["베를린"], {"lang": "ko"}, ["베를린"]),
+        ("나는 베를린에서 왔다", ["베를린"], {}, []),
+    ],
+    "case can count": [("us and US", ["US"], {"ignore_case": False}, ["US"])],
+    "control characters are harmless": [
+        ("a\x02b\x03 Berlin\x04 x\x02", ["berlin", "x", "b"], {}, ["b", "Berlin", "x"])
+    ],
+}
+
+
+@pytest.mark.parametrize("rule", SURFACES)
+def test_forms_are_found_by_the_rule(rule):
+    for text, forms, options, expected in SURFACES[rule]:
+        matches = SurfaceMatcher(forms, **{"lang": None, **options}).find(text)
+
+        assert [text[start:end] for start, end, _ in matches] == expected
 
 
 def test_offsets_count_code_points_of_the_text_as_it_is():
     text = "😀 İİ İzmir 👩‍🚀 BERLIN."
 
     assert SurfaceMatcher(["Berlin", "izmir"], lang=None).find(text) == [(5, 10, 1), (15, 21, 0)]
-
-
-def test_the_longest_form_wins_and_a_shorter_one_where_it_would_cut_a_word():
-    assert surfaces("New York City", "New", "New York", "York City") == ["New York"]
-    assert surfaces("New Yorkers", "New", "New York", "Yorkers") == ["New", "Yorkers"]
-
-
-def test_no_match_begins_or_ends_inside_a_word():
-    assert surfaces("Berliner in Altberlin, Nord-Berlin (Berlin)", "berlin") == ["Berlin"] * 2
-
-
-def test_prefix_covers_only_the_form():
-    assert surfaces("Windmills and windmill", "Windmill", right="prefix") == [
-        "Windmill",
-        "windmill",
-    ]
-
-
-def test_scripts_without_spaces_have_boundaries_everywhere():
-    assert surfaces("我住在东京都和北京。", "东京", "北京") == ["东京", "北京"]
-    assert surfaces("東京タワーはTokyoにある", "東京タワー", "Tokyo") == ["東京タワー", "Tokyo"]
-    assert surfaces("ผมอยู่กรุงเทพครับ", "กรุงเทพ") == ["กรุงเทพ"]
-
-
-def test_a_combining_mark_belongs_to_its_letter():
-    assert surfaces("cafe\u0301 हिन्दी", "cafe", "हिन्द", "ह") == []
-    assert surfaces("cafe\u0301s", "cafe", right="prefix") == []
-    assert surfaces("น้ำใจ", "น้", "ำใจ") == []
-
-
-def test_a_variation_selector_is_no_letter():
-    assert surfaces("❤\ufe0fBerlin", "Berlin") == ["Berlin"]
-
-
-def test_korean_particles_follow_a_form():
-    assert surfaces("나는 베를린에서 왔다", "베를린", lang="ko") == ["베를린"]
-    assert surfaces("나는 베를린에서 왔다", "베를린") == []
-
-
-def test_case_can_count():
-    assert surfaces("us and US", "US", ignore_case=False) == ["US"]
-
-
-def test_control_characters_are_harmless():
-    assert surfaces("a\x02b\x03 Berlin\x04 x\x02", "berlin", "x", "b") == ["b", "Berlin", "x"]
 
 
 def test_no_form_or_no_text_finds_nothing():

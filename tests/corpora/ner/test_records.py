@@ -172,23 +172,23 @@ def test_a_text_is_a_document_of_sentences_named_by_its_line(tmp_path):
     assert ids == [(f"a.json:{n}#{k}", f"a.json:{n}") for n in (1, 2) for k in (1, 2)]
 
 
-def test_nested_names_are_two_levels(tmp_path):
-    rows, _, _ = read(tmp_path, {"text": "Bad Berg. Da.", "label": [[0, 8, "LOC"], [4, 8, "PER"]]})
+@pytest.mark.parametrize(
+    ("record", "tags", "inner_tags"),
+    [
+        (
+            {"text": "Bad Berg", "label": [[0, 8, "LOC"], [4, 8, "PER"]]},
+            ["B-LOC", "I-LOC"],
+            ["O", "B-PER"],
+        ),
+        ({"text": "Ada", "label": [[0, 3, "PER"]], "answer": "42"}, ["B-PER"], None),
+        ({"text": "Ada", "label": [[0, 3, "given  name"]]}, ["B-given_name"], None),
+    ],
+)
+def test_names_may_be_nested_and_labels_have_blanks(tmp_path, record, tags, inner_tags):
+    [row, other], _, _ = read(tmp_path, record, {"text": "Da", "label": []})
 
-    assert [row["tags"] for row in rows] == [["B-LOC", "I-LOC", "O"], ["O", "O"]]
-    assert [row["inner_tags"] for row in rows] == [["O", "B-PER", "O"], None]
-
-
-def test_an_answer_of_something_else_leaves_nothing_out(tmp_path):
-    [row], _, _ = read(tmp_path, {"text": "Ada", "label": [[0, 3, "PER"]], "answer": "42"})
-
-    assert row["tags"] == ["B-PER"]
-
-
-def test_blanks_in_labels_become_underscores(tmp_path):
-    [row], _, _ = read(tmp_path, {"text": "Ada", "label": [[0, 3, "given  name"]]})
-
-    assert row["tags"] == ["B-given_name"]
+    assert (row["tags"], row["inner_tags"]) == (tags, inner_tags)
+    assert (other["tags"], other["inner_tags"]) == (["O"], None)
 
 
 def test_prodigy_leaves_out_the_list_where_there_is_no_name_and_has_texts_not_accepted(tmp_path):

@@ -23,18 +23,6 @@ def names(*patterns, **options):
     return list(find_inputs(patterns, suffix=".xml", **options))
 
 
-@pytest.mark.usefixtures("folder")
-def test_names_are_relative_to_what_all_patterns_share():
-    assert names("a/*.xml") == ["1.xml", "2.xml"]
-    assert names("a/*.xml", "b/*.xml") == ["a/1.xml", "a/2.xml", "b/1.xml"]
-    assert names("a/1.xml") == ["1.xml"]
-
-
-@pytest.mark.usefixtures("folder")
-def test_folder_gives_the_files_below_it_that_fit():
-    assert names("b", "c") == ["b/1.xml", "c/deep/3.XML"]
-
-
 def test_hidden_files_and_what_lies_in_hidden_folders_are_left_out(folder):
     for name in ("a/.1.xml", "a/.git/1.xml", "a/.build/0123/1.xml", "a/b/.snapshots/1.xml"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -62,11 +50,6 @@ def test_relative_and_absolute_paths_give_the_same_names(folder, monkeypatch):
     assert names(".", "../b") == absolute
 
 
-@pytest.mark.usefixtures("folder")
-def test_file_that_is_named_twice_is_read_once():
-    assert names("a", "b/../a", "a/1.xml") == ["1.xml", "2.xml"]
-
-
 @pytest.mark.parametrize("name", ["link", "link.xml"])
 def test_a_file_with_two_names_is_an_error_unless_one_is_left_out(tmp_path, name):
     (tmp_path / "a").mkdir()
@@ -77,11 +60,6 @@ def test_a_file_with_two_names_is_an_error_unless_one_is_left_out(tmp_path, name
     with pytest.raises(UsageError, match=rf"a/1\.xml and .*{name}.* are one file.* Leave one"):
         names(str(tmp_path))
     assert names(str(tmp_path), exclude=[f"{name}*"]) == ["a/1.xml", "b.xml"]
-
-
-@pytest.mark.usefixtures("folder")
-def test_brackets_in_a_name_are_no_pattern():
-    assert names("a[1].xml", "a1.xml") == ["a1.xml", "a[1].xml"]
 
 
 @pytest.mark.usefixtures("folder")
@@ -135,8 +113,20 @@ def test_file_that_is_gone_is_named(read, tmp_path):
 
 
 @pytest.mark.usefixtures("folder")
-def test_excluded_names_are_left_out():
-    assert names("a", "b", exclude=["b/*"]) == ["a/1.xml", "a/2.xml"]
+@pytest.mark.parametrize(
+    ("patterns", "exclude", "found"),
+    [
+        (["a/*.xml"], [], ["1.xml", "2.xml"]),
+        (["a/*.xml", "b/*.xml"], [], ["a/1.xml", "a/2.xml", "b/1.xml"]),
+        (["a/1.xml"], [], ["1.xml"]),  # relative to what all patterns share
+        (["b", "c"], [], ["b/1.xml", "c/deep/3.XML"]),  # the files below that fit
+        (["a", "b/../a", "a/1.xml"], [], ["1.xml", "2.xml"]),  # named twice, read once
+        (["a[1].xml", "a1.xml"], [], ["a1.xml", "a[1].xml"]),  # brackets in a name
+        (["a", "b"], ["b/*"], ["a/1.xml", "a/2.xml"]),
+    ],
+)
+def test_patterns_and_folders_find_files(patterns, exclude, found):
+    assert names(*patterns, exclude=exclude) == found
 
 
 @pytest.mark.usefixtures("folder")

@@ -35,11 +35,47 @@ def test_each_element_is_shown_with_what_the_edition_makes_of_it():
     assert meanings["placeName"] == {"in del": 1}
 
 
-def test_names_and_characters_inside_what_is_left_out_are_counted():
-    census = census_of("<p>Ja <del>den <placeName>Main</placeName></del></p>")
+IDS = "https://www.geonames.org/28/fuerth.html https://www.geonames.org/3 #ulm #bern p.xml#p1"
+COUNTED = {
+    "names and characters inside what is left out": (
+        "<p>Ja <del>den <placeName>Main</placeName></del></p>",
+        {"lost_names": {("del", "place"): 1}, "lost_characters": {"del": 7}},
+    ),
+    "of a choice what is not read": (
+        "<p><choice><sic>Mian</sic><corr>Main</corr></choice></p>",
+        {"lost_characters": {"choice/sic": 4}},
+    ),
+    "codes and regions of a language as one": (
+        '<p xml:lang="deu">Und</p><p xml:lang="de-AT">Servus</p><p>sagt er</p>',
+        {"languages": {"de": 18}, "passages": {"de": 2}},
+    ),
+    "words before sentence ends, passages and ids": (
+        """<p>Ich las Ah. Dann kam <persName ref="https://d-nb.info/gnd/1">Ida</persName>.</p>
+        <p><foreign xml:lang="la">ergo</foreign></p>""",
+        {"last_words": {"Ah.": 1}, "schemes": {("ref", "https://d-nb.info/gnd/"): 1}}
+        | {"passages": {"la": 1}},
+    ),
+    "ids that differ in what stands after the number together": (
+        f"<p><placeName ref='{IDS} #x-https://a.org/1'>U</placeName></p>",
+        {
+            "schemes": {
+                ("ref", "https://www.geonames.org/"): 2,
+                ("ref", "#"): 2,
+                ("ref", "p.xml#p"): 1,
+                ("ref", "#x-https://a.org/"): 1,
+            }
+        },
+    ),
+}
 
-    assert census.lost_names == {("del", "place"): 1}
-    assert census.lost_characters == {"del": 7}
+
+@pytest.mark.parametrize("what", COUNTED)
+def test_it_is_counted(what):
+    body, expected = COUNTED[what]
+
+    census = census_of(body)
+
+    assert {name: getattr(census, name) for name in expected} == expected
 
 
 def test_names_in_parts_that_are_not_read_are_counted():
@@ -54,12 +90,6 @@ def test_names_in_parts_that_are_not_read_are_counted():
     assert "\n  sourceDoc           6      1  place 1\n" in lines
 
 
-def test_of_a_choice_what_is_not_read_is_left_out():
-    census = census_of("<p><choice><sic>Mian</sic><corr>Main</corr></choice></p>")
-
-    assert census.lost_characters == {"choice/sic": 4}
-
-
 def test_a_pattern_that_matches_nothing_is_named(tmp_path):
     edition = tmp_path / "mine.toml"
     edition.write_text('[labels]\nperson = ["perName"]\nplace = ["placeName"]\n')
@@ -70,23 +100,6 @@ def test_a_pattern_that_matches_nothing_is_named(tmp_path):
 
     assert census.unmatched() == ["person: perName"]
     assert any("person: perName" in line for line in to_words(census))
-
-
-def test_words_before_sentence_ends_languages_and_ids_are_counted():
-    body = '<p>Ich las Ah. Dann kam <persName ref="https://d-nb.info/gnd/1">Ida</persName>.</p>'
-
-    census = census_of(body, '<p><foreign xml:lang="la">ergo</foreign></p>')
-
-    assert census.last_words["Ah."] == 1
-    assert census.schemes == {("ref", "https://d-nb.info/gnd/"): 1}
-    assert (census.passages["la"], census.languages["de"] > 0) == (1, True)
-
-
-def test_codes_and_regions_of_a_language_are_counted_as_one():
-    census = census_of('<p xml:lang="deu">Und</p><p xml:lang="de-AT">Servus</p>', "<p>sagt er</p>")
-
-    assert list(census.languages) == ["de"]
-    assert census.passages == {"de": 2}
 
 
 def test_every_pattern_of_the_edition_languages_and_abbreviations_are_reported(tmp_path):
@@ -272,19 +285,6 @@ def test_ids_and_names_are_not_listed_one_by_one():
     assert ["p/@xml:id", "3", "3", "each", "once,", "as", "i0"] in shown
     assert ["name/@key", "3", "1", "Ulm", "(3)"] in shown
     assert census.schemes == {("key", "text"): 3}
-
-
-def test_ids_that_differ_in_what_stands_after_the_number_begin_alike():
-    refs = "https://www.geonames.org/28/fuerth.html https://www.geonames.org/3 #ulm #bern p.xml#p1"
-
-    census = census_of(f"<p><placeName ref='{refs} #x-https://a.org/1'>U</placeName></p>")
-
-    assert census.schemes == {
-        ("ref", "https://www.geonames.org/"): 2,
-        ("ref", "#"): 2,
-        ("ref", "p.xml#p"): 1,
-        ("ref", "#x-https://a.org/"): 1,
-    }
 
 
 def spaces_of(census):

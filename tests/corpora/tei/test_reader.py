@@ -286,8 +286,10 @@ TEXTS = {
     "pieces in different names stay two": [
         (
             "",
-            "<rs type='person' xml:id='a' next='#b'>A</rs> "
-            "<orgName><rs type='person' xml:id='b'>B</rs> C</orgName>",
+            (
+                "<rs type='person' xml:id='a' next='#b'>A</rs> "
+                "<orgName><rs type='person' xml:id='b'>B</rs> C</orgName>"
+            ),
             "[A|person] [[B|person] C|organization]",
         )
     ],
