@@ -11,18 +11,7 @@ from contextlib import contextmanager, nullcontext, redirect_stdout
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from corpora.errors import UsageError
-from corpora.system import imports
-from corpora.system.arguments import (
-    ENDS,
-    Summary,
-    add_options,
-    check,
-    end,
-    fail,
-    make_parser,
-    say,
-    values_of,
-)
+from corpora.system import arguments, imports
 from corpora.system.imports import hide_pandas_from_pyarrow
 from corpora.system.interrupts import Terminated
 
@@ -85,21 +74,21 @@ class Termination:
             os.write(2, _PATIENCE)  # the interrupted code may be writing to sys.stderr
 
 
-def show(lines: Iterable[str | Summary]) -> Summary | None:
+def show(lines: Iterable[str | arguments.Summary]) -> arguments.Summary | None:
     """Write lines to standard output; return the summary if there is one among them."""
     summary = None
     for line in lines:
-        if isinstance(line, Summary):
+        if isinstance(line, arguments.Summary):
             summary = line
         else:
-            say(f"{line}\n")
+            arguments.say(f"{line}\n")
     return summary
 
 
 def start(
     kind: type[T],
     argv: Sequence[str] | None,
-    work: Callable[[T], Summary | None],
+    work: Callable[[T], arguments.Summary | None],
     *,
     name: str,
     about: str | None,
@@ -115,9 +104,9 @@ def start(
     the process with status 2 if the command is wrong. ``resumes`` says where a stopped run resumes;
     ``errors`` are exceptions that are reported as errors, besides those of all commands.
     """
-    parser = make_parser(name, about)
-    add_options(parser, kind)
-    given = values_of(parser.parse_args(argv))
+    parser = arguments.make_parser(name, about)
+    arguments.add_options(parser, kind)
+    given = arguments.values_of(parser.parse_args(argv))
     # Set before torch is loaded: threads that wait actively slow down other jobs, and this one.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
@@ -125,19 +114,19 @@ def start(
         if argv is None or imports.own_process:
             hide_pandas_from_pyarrow()
         options = kind(**given)
-        check(options)
+        arguments.check(options)
         is_json = bool(getattr(options, "json", False))
         with redirect_stdout(sys.stderr) if is_json else nullcontext():
             summary = work(options)
         if is_json and summary:
             summary.write()
         return summary.status if summary else 0
-    except (*ENDS, RuntimeError) as error:  # torch raises it where memory ends
+    except (*arguments.ENDS, RuntimeError) as error:  # torch raises it where memory ends
         resumes = f"The same command resumes{resumes}."
-        status = end(error, path=given.get("output"), resumes=resumes)
+        status = arguments.end(error, path=given.get("output"), resumes=resumes)
         return sys.exit(status) if isinstance(error, UsageError) else status
     except errors as error:
-        return fail(str(error), status=1)
+        return arguments.fail(str(error), status=1)
 
 
 def check_given(options: object, *names: str) -> None:

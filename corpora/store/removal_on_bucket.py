@@ -17,32 +17,7 @@ from tempfile import TemporaryDirectory
 from corpora.datasets.forgetting import FORGOTTEN, parse_list
 from corpora.datasets.rows import Row
 from corpora.errors import CorpusError, UsageError
-from corpora.store.forgetting import (
-    done,
-    earlier_hashes_of,
-    hashes_in,
-    made_of,
-    make_without,
-    not_found,
-    noted,
-    to_make_again,
-    what_is_next,
-)
-from corpora.store.on_bucket import (
-    ShelfState,
-    change,
-    change_history,
-    delete_removed,
-    look,
-    put_version,
-    remove,
-    remove_unfinished,
-    sizes,
-    store_of,
-    update,
-    version_names,
-    version_of,
-)
+from corpora.store import forgetting, on_bucket
 from corpora.store.retention import MANIFESTS, Fate
 from corpora.store.retention import prune as prune_folder
 from corpora.store.versions import CURRENT, HISTORY
@@ -61,8 +36,8 @@ def prune(
     versions current since this one began.
     """
     bucket = Bucket(shelf)
-    there, name = sizes(shelf), bucket.url.rpartition("/")[2]
-    store = store_of(bucket)
+    there, name = on_bucket.sizes(shelf), bucket.url.rpartition("/")[2]
+    store = on_bucket.store_of(bucket)
     with _copies() as copies:
         folder = copies.place(store.url)
         runs = [copies.of_run(run) for run in keep_for]
@@ -74,7 +49,7 @@ def prune(
         ]
     gone = [fate.version for fate in fates if not fate.reason]
 
-    def check(state: ShelfState) -> None:
+    def check(state: on_bucket.ShelfState) -> None:
         if state.current in gone:
             raise CorpusError(
                 f"{bucket.url_of(state.current)}: another process has made it current since this "
@@ -82,7 +57,7 @@ def prune(
             )
 
     if not is_dry_run:
-        remove(bucket, gone, check=check)
+        on_bucket.remove(bucket, gone, check=check)
     return fates
 
 
@@ -106,16 +81,16 @@ def forget(
 
     def note(data: bytes) -> bytes:
         rows = _rows(data, store)
-        known.update(hashes_in(rows))
-        return _to_json(noted(rows, documents, entities, why=why, today=today))
+        known.update(forgetting.hashes_in(rows))
+        return _to_json(forgetting.noted(rows, documents, entities, why=why, today=today))
 
-    hashes = hashes_in(_rows(update(store, FORGOTTEN, note), store))
+    hashes = forgetting.hashes_in(_rows(on_bucket.update(store, FORGOTTEN, note), store))
     with _copies() as copies:
         folder = copies.place(store.url)
         for name in shelves:
             bucket = store / name
-            remove_unfinished(bucket)
-            for version in version_names(bucket.url):
+            on_bucket.remove_unfinished(bucket)
+            for version in on_bucket.version_names(bucket.url):
                 lines = _free(bucket, version, hashes, folder=folder / name, found=known)
                 yield from map(copies.named, lines)
         _bring_store(store, folder)
@@ -124,26 +99,30 @@ def forget(
             shelf / version
             for shelf, versions in there.items()
             for version in versions
-            if earlier_hashes_of(shelf / version)
+            if forgetting.earlier_hashes_of(shelf / version)
         ]
         if not changed:
             yield f"{store.url}: no version holds any of it"
-        yield from not_found(documents, entities, known)
-        for made in made_of(changed, [*there]):
-            yield copies.named(to_make_again(made))
-    update(store, FORGOTTEN, lambda data: _to_json(done(_rows(data, store), hashes, today)))
-    yield what_is_next(store.url_of(FORGOTTEN))
+        yield from forgetting.not_found(documents, entities, known)
+        for made in forgetting.made_of(changed, [*there]):
+            yield copies.named(forgetting.to_make_again(made))
+    on_bucket.update(
+        store, FORGOTTEN, lambda data: _to_json(forgetting.done(_rows(data, store), hashes, today))
+    )
+    yield forgetting.what_is_next(store.url_of(FORGOTTEN))
 
 
 def _shelves(store: Bucket) -> list[str]:
     """List the shelves of a store; raises ``UsageError`` where there is none."""
     parts = [found.name.split("/") for found in store.list()]
     found = {
-        name[0] for name in parts if len(name) == 2 and (name[1] == CURRENT or version_of(name[1]))
+        name[0]
+        for name in parts
+        if len(name) == 2 and (name[1] == CURRENT or on_bucket.version_of(name[1]))
     }
     if not found:
         is_shelf = any(name == [CURRENT] for name in parts)
-        hint = f" Name the store: {store_of(store).url}." if is_shelf else ""
+        hint = f" Name the store: {on_bucket.store_of(store).url}." if is_shelf else ""
         raise UsageError(f"{store.url}: no store, for nothing is published in it.{hint}")
     return sorted(found)
 
@@ -156,7 +135,7 @@ def _free(
     try:
         inside = bucket / version
         _bring(inside, [found.name for found in inside.list()], source)
-        lines = make_without(source, target, hashes, found=found)
+        lines = forgetting.make_without(source, target, hashes, found=found)
         if lines:
             new = _put_under_new_name(bucket, version, target)
             _put_in_place(bucket, version, new)
@@ -168,14 +147,14 @@ def _free(
 
 def _put_under_new_name(bucket: Bucket, version: str, target: Path) -> str:
     """Upload a folder under the first free name with a number."""
-    removed = {*look(bucket).removed}
+    removed = {*on_bucket.look(bucket).removed}
     base, _, number = version.rpartition(".")
     base = base if number.isdigit() and base in removed else version
     names = (f"{base}.{n}" for n in count(1))
     return next(
         new
         for new in names
-        if new not in removed and put_version(bucket, new, target, instead_of=version)
+        if new not in removed and on_bucket.put_version(bucket, new, target, instead_of=version)
     )
 
 
@@ -188,17 +167,17 @@ def _put_in_place(bucket: Bucket, old: str, new: str) -> None:
         at = names.index(old)
         return [*names[:at], new, *names[at:]]
 
-    def to(state: ShelfState) -> ShelfState:
+    def to(state: on_bucket.ShelfState) -> on_bucket.ShelfState:
         if new in state.removed:
             raise CorpusError(
                 f"{bucket.url_of(new)}: another process has removed it. Run the same command again."
             )
         removed = state.removed if old in state.removed else (*state.removed, old)
-        return ShelfState(new if state.current == old else state.current, removed)
+        return on_bucket.ShelfState(new if state.current == old else state.current, removed)
 
-    change_history(bucket, beside)
-    change(bucket, to)
-    delete_removed(bucket)
+    on_bucket.change_history(bucket, beside)
+    on_bucket.change(bucket, to)
+    on_bucket.delete_removed(bucket)
 
 
 # --- copies on this machine
@@ -262,7 +241,7 @@ def _bring_store(store: Bucket, folder: Path) -> None:
     for name in sorted(names):
         shelf, bucket = folder / check_plain(name, where=Path(store.url)), store / name
         shelf.mkdir(parents=True)
-        state, history = look(bucket), bucket.read(HISTORY)
+        state, history = on_bucket.look(bucket), bucket.read(HISTORY)
         if state.current:
             (shelf / CURRENT).write_text(f"{state.current}\n", encoding="utf-8")
         if history:

@@ -18,15 +18,8 @@ from corpora.errors import CorpusError
 from corpora.matching.arrays import first_disjoint
 from corpora.ner.columns import Indices
 from corpora.ner.gazetteer import TrainForms
+from modeling.data import gazetteer
 from modeling.data.batch import ranges, starts_of
-from modeling.data.gazetteer import (
-    find_names,
-    index_forms,
-    parts_of,
-    read_table,
-    word_columns,
-    write_table,
-)
 from modeling.data.sentences import EncodedSentences, wide
 
 ENTITY_FILE: Final = "entity_forms.arrow"
@@ -80,8 +73,8 @@ class EntityForms:
         """Index the forms of a space, or all (−1), by hash; labels are indices of forms."""
         if space not in self._made:
             own = np.arange(len(self)) if space < 0 else np.flatnonzero(self._spaces[1] == space)
-            parts = parts_of(self.forms.take(pa.array(own)))
-            self._made[space] = index_forms(parts, own, np.zeros(len(own), np.int64))
+            parts = gazetteer.parts_of(self.forms.take(pa.array(own)))
+            self._made[space] = gazetteer.index_forms(parts, own, np.zeros(len(own), np.int64))
         return self._made[space]
 
     def find(
@@ -106,9 +99,9 @@ class EntityForms:
         return found
 
     def _find(self, words: Sequence[Sequence[str]], space: int) -> Indices:
-        columns, names = word_columns(words), self._names(space)
+        columns, names = gazetteer.word_columns(words), self._names(space)
         found = np.zeros(len(columns.tokens), np.int64)
-        matches = find_names(names, columns, by_parts=True)
+        matches = gazetteer.find_names(names, columns, by_parts=True)
         kept = first_disjoint(matches.starts, matches.ends)
         starts, sizes = matches.starts[kept], (matches.ends - matches.starts)[kept]
         ids = self.ids[names.labels[matches.forms[kept]]]
@@ -129,14 +122,16 @@ class EntityForms:
     def save(self, folder: Path) -> None:
         """Write all that is needed to look forms up elsewhere: one file."""
         columns = [self.forms, self.entities, pa.array(self.ids)]
-        write_table(folder / ENTITY_FILE, pa.Table.from_arrays(columns, schema=_ENTITY_SCHEMA))
+        gazetteer.write_table(
+            folder / ENTITY_FILE, pa.Table.from_arrays(columns, schema=_ENTITY_SCHEMA)
+        )
 
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Read what ``save`` wrote; raises ``CorpusError`` where it is missing or damaged."""
         path = folder / ENTITY_FILE
         try:
-            table = read_table(path)
+            table = gazetteer.read_table(path)
             forms, entities, ids = (
                 table.column(name).combine_chunks() for name in _ENTITY_SCHEMA.names
             )

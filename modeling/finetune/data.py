@@ -23,6 +23,7 @@ from corpora.reports import counted
 from corpora.system.files import sha256_of
 from corpora.tagging import from_iob2
 from modeling.config import ConfigError, EncoderConfig
+from modeling.data import tagger_inputs
 from modeling.data.batch import SentenceBatch
 from modeling.data.gazetteer import Gazetteer, LookedUp, learn_gazetteer, with_best_level
 from modeling.data.sentence_batches import (
@@ -34,15 +35,6 @@ from modeling.data.sentence_batches import (
     first_by_hash,
 )
 from modeling.data.sentences import EncodedSentences, SentenceEncoder, UsedSubwords
-from modeling.data.tagger_inputs import (
-    ENTITIES,
-    GAZETTEER,
-    TooLong,
-    features_of,
-    name_too_long,
-    span_settings,
-    window_settings,
-)
 from modeling.data.tagset import TagSet
 from modeling.finetune.teaching import Lessons
 from modeling.finetune.trials import Fold, Trial
@@ -195,7 +187,7 @@ def look_up_names(
         raise ConfigError(f"gazetteer.source={config.source} needs gazetteer.path.")
     read = Gazetteer.from_file if config.source == "file" else Gazetteer.from_entities
     gazetteer = with_best_level(read(config.path), train, tagset)
-    return gazetteer, features_of(train, gazetteer)
+    return gazetteer, tagger_inputs.features_of(train, gazetteer)
 
 
 class TrialData:
@@ -235,7 +227,7 @@ class TrialData:
         self.config, self.tokenizer, self.tagset = config, base.tokenizer, tagset
         self.entities, self.origin = entities, data.name
         self.train = train
-        head = span_settings(
+        head = tagger_inputs.span_settings(
             config.head,
             config.data,
             lambda windows: SentenceEncoder(base.tokenizer, windows).encode(self.train),
@@ -253,7 +245,7 @@ class TrialData:
             labels=tagset.labels,
             encoder=encoder,
             head=head,
-            data=window_settings(config.data, head, encoder),
+            data=tagger_inputs.window_settings(config.data, head, encoder),
             gazetteer=config.gazetteer,
             n_features=self.gazetteer.n_features if self.gazetteer else 0,
         )
@@ -315,7 +307,7 @@ class TrialData:
     @cached_property
     def _dev_collator(self) -> SentenceCollator:
         assert self.dev is not None  # noqa: S101 - asked for only where there is one
-        return self._collator("dev", features_of(self.dev, self.gazetteer))
+        return self._collator("dev", tagger_inputs.features_of(self.dev, self.gazetteer))
 
     def dev_batches(self) -> Iterator[NumberedBatch]:
         """Iterate over batches of all sentences of dev, the longest first."""
@@ -349,11 +341,14 @@ class TrialData:
             counts["O"] = max(n_spans * len(encoded) // self._batches.samples - counts.total(), 1)
         return 1 / torch.tensor([max(counts[n], 1) for n in ("O", *self.tagset.labels)])
 
-    def too_long(self) -> dict[str, TooLong]:
+    def too_long(self) -> dict[str, tagger_inputs.TooLong]:
         """Find gold spans that a span head cannot find, by split: how many, and some by name."""
         if not self.config.head.scores_spans:
             return {}
-        return {split: name_too_long(self.tagger, part) for split, part in self._encoded.items()}
+        return {
+            split: tagger_inputs.name_too_long(self.tagger, part)
+            for split, part in self._encoded.items()
+        }
 
     def describe(self) -> DataRecord:
         """Return sizes and counts of the data, for the manifest."""
@@ -372,9 +367,9 @@ class TrialData:
         """Write the tokenizer, the gazetteer and the forms of entities into a tagger's folder."""
         self.tokenizer.save(folder)
         if self.gazetteer:
-            self.gazetteer.save(folder / GAZETTEER)
+            self.gazetteer.save(folder / tagger_inputs.GAZETTEER)
         if self.entities:
-            self.entities.lookup.save(folder / ENTITIES)
+            self.entities.lookup.save(folder / tagger_inputs.ENTITIES)
 
 
 def _divide(data: NerData, trial: Trial) -> tuple[Sequence[Sentence], Sequence[Sentence]]:

@@ -20,20 +20,11 @@ from corpora.reports import counted
 from corpora.system.arguments import Summary
 from corpora.system.files import sha256_of
 from corpora.system.writing import write_json
+from corpora.tei import review
 from corpora.tei.corrected import write_corrected
 from corpora.tei.decisions import Decision
 from corpora.tei.edition import Edition
 from corpora.tei.provenance import Model
-from corpora.tei.review import (
-    REVIEW,
-    Refer,
-    apply_candidates,
-    by_file,
-    model_file,
-    model_of_list,
-    read_candidates,
-    write_candidates,
-)
 from corpora.tei.style import NO_XML, REMARK, template
 from corpora.tei.undo import take_out
 from corpora.tei.writer import Correction, Standing, TeiFile, WriteOptions, WrittenFile
@@ -111,7 +102,7 @@ def enrich(options: "Options", tagger: "Tagger | None") -> Summary:
 
 
 def with_decided(
-    file: TeiFile, standing: Standing, options: WriteOptions, *, refer: Refer
+    file: TeiFile, standing: Standing, options: WriteOptions, *, refer: review.Refer
 ) -> WrittenFile:
     """Write earlier decisions of people that the file lacks.
 
@@ -138,7 +129,7 @@ def with_decided(
     for reviewer in sorted({*wanted, *corrections}):
         by = replace(options, reviewer=reviewer)
         names, corrected = wanted[reviewer], corrections[reviewer]
-        made = made.add(names, model=REVIEW, options=by, corrections=corrected)
+        made = made.add(names, model=review.REVIEW, options=by, corrections=corrected)
     return made
 
 
@@ -205,9 +196,9 @@ def list_candidates(options: "Options", tagger: "Tagger | None") -> Summary:
             "'ref=#{}', with {} for the id."
         )
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        n = write_candidates(Path(folder) / "list", rows)
+        n = review.write_candidates(Path(folder) / "list", rows)
         write_new(path, (Path(folder) / "list").read_bytes())
-    write_json(model_file(path), asdict(model))
+    write_json(review.model_file(path), asdict(model))
     return work.finish(
         made=f"{path} ({counted(n, 'name')}); next: write no into accept where one is wrong, and "
         f"--apply {path}"
@@ -218,8 +209,8 @@ def apply_list(options: "Options") -> Summary:
     """Write the names of a reviewed list into copies of the files."""
     work, path = TeiWork(options), options.apply
     assert path is not None  # noqa: S101 - or nobody asks
-    candidates = read_candidates(path)
-    model, listed = model_of_list(path, candidates), by_file(candidates)
+    candidates = review.read_candidates(path)
+    model, listed = review.model_of_list(path, candidates), review.by_file(candidates)
     if unknown := [name for name in listed if name not in work.files]:
         raise UsageError(
             f"--apply {path}: names {unknown[0]}, which is none of the files of --tei "
@@ -229,7 +220,7 @@ def apply_list(options: "Options") -> Summary:
     for name, file in work.files.items():
         with work.rejecting(name):
             given = replace(work.write_options(name), references=True)
-            applied = apply_candidates(
+            applied = review.apply_candidates(
                 file.read_bytes(),
                 work.edition,
                 listed.get(name, []),

@@ -20,14 +20,7 @@ from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, Field, field_validator
 
 from corpora.document import Document, Mention, without_crossing
-from modeling.finetune.process import (
-    CommandChain,
-    TrainSettings,
-    new_folder,
-    number_of,
-    sentences_to_learn,
-    write_sentences,
-)
+from modeling.finetune import process
 from modeling.http.guard import Refusal
 from modeling.serve.inception import CasDocument, Metadata, is_prediction, read_cas
 from modeling.serve.loaded_models import LoadedModels, Service, running_text
@@ -73,13 +66,13 @@ class CasTrainRequest(BaseModel):
 class Trainer:
     """A starter of trainings, one at a time, which offers the trained taggers as models."""
 
-    def __init__(self, models: LoadedModels, settings: TrainSettings) -> None:
+    def __init__(self, models: LoadedModels, settings: process.TrainSettings) -> None:
         self.models, self.settings = models, settings
-        self.jobs: list[tuple[str, CommandChain]] = []
+        self.jobs: list[tuple[str, process.CommandChain]] = []
         self._watchers: set[asyncio.Task[None]] = set()
         self._is_starting = False
         for name in sorted(settings.folder.glob("*")) if settings.folder.is_dir() else ():
-            for run in sorted(name.glob("*/run"), key=lambda run: number_of(run.parent)):
+            for run in sorted(name.glob("*/run"), key=lambda run: process.number_of(run.parent)):
                 if has_tagger(run) and name.name != models.name:
                     models.add(name.name, run)
 
@@ -95,10 +88,10 @@ class Trainer:
             raise Refusal(429, "Something is trained already. Come again when it is done.")
         self._is_starting = True
         try:
-            sentences = await service.prepare(lambda: sentences_to_learn(documents))
-            folder = new_folder(self.settings.folder / name)
-            await service.prepare(lambda: write_sentences(folder / "ner", sentences))
-            job = CommandChain(folder, [self.settings.command(folder, sentences)])
+            sentences = await service.prepare(lambda: process.sentences_to_learn(documents))
+            folder = process.new_folder(self.settings.folder / name)
+            await service.prepare(lambda: process.write_sentences(folder / "ner", sentences))
+            job = process.CommandChain(folder, [self.settings.command(folder, sentences)])
         finally:
             self._is_starting = False
         self.jobs.append((name, job))
@@ -107,11 +100,11 @@ class Trainer:
         watcher.add_done_callback(self._watchers.discard)
         return len(self.jobs)
 
-    async def _watch(self, name: str, job: CommandChain) -> None:
+    async def _watch(self, name: str, job: process.CommandChain) -> None:
         if await asyncio.to_thread(job.wait) == 0:
             self.models.add(name, job.folder / "run")
 
-    def job(self, id: int) -> CommandChain:
+    def job(self, id: int) -> process.CommandChain:
         """Look up a training by its id; raises ``Refusal`` (404) for an unknown one."""
         if not 0 < id <= len(self.jobs):
             raise Refusal(404, f"No training {id}.")

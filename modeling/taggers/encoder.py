@@ -25,18 +25,9 @@ from corpora.entities.vocabulary import MASK, SPECIAL
 from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, EncoderConfig
+from modeling.data import sentence_batches
 from modeling.data.batch import Batch, SentenceBatch, SpanBatch
 from modeling.data.entity_forms import EntityForms
-from modeling.data.sentence_batches import (
-    ChosenSentences,
-    SentenceCollator,
-    WordSpan,
-    batches_by_length,
-    given_spans,
-    whole_text,
-    with_mentions,
-    words_of,
-)
 from modeling.data.sentences import SentenceEncoder
 from modeling.data.tagger_inputs import window_settings
 from modeling.huggingface.importing import read_pretrained
@@ -271,7 +262,7 @@ class Encoder:
 
         def read(asked: _Asked) -> Tensor:
             own = np.concatenate([ids[number] for number in asked.numbers])
-            inputs, rows = with_mentions(asked.batch.inputs, asked.spans, own)
+            inputs, rows = sentence_batches.with_mentions(asked.batch.inputs, asked.spans, own)
             encoded: Encoded = self.model(inputs.to(self._device))
             assert encoded.entities is not None  # noqa: S101 - the batch has mentions
             return encoded.entities.index_select(0, rows.to(self._device))
@@ -283,13 +274,13 @@ class Encoder:
     ) -> Batch:
         """Prepare one text as input, on the CPU; mentions are read as in ``entities``."""
         sentence = _sentence(text, 0, mentions, lang=lang)
-        places = [words_of(sentence, mention) for mention in mentions]
+        places = [sentence_batches.words_of(sentence, mention) for mention in mentions]
         [asked] = self._batches([sentence], [places])
         if not mentions:
             return asked.batch.inputs
         self._check_entities()
         ids = np.array([self._id(mention) for mention in mentions], np.int64)
-        return with_mentions(asked.batch.inputs, asked.spans, ids)[0]
+        return sentence_batches.with_mentions(asked.batch.inputs, asked.spans, ids)[0]
 
     @property
     def _device(self) -> torch.device:
@@ -330,7 +321,7 @@ class Encoder:
             for number, (text, own) in enumerate(zip(texts, spans, strict=True))
         ]
         places = [
-            [words_of(sentence, span) for span in own]
+            [sentence_batches.words_of(sentence, span) for span in own]
             for sentence, own in zip(sentences, spans, strict=True)
         ]
         return self._read(sentences, places, read, sizes=[len(own) for own in places], width=width)
@@ -339,7 +330,7 @@ class Encoder:
     def _read(
         self,
         sentences: Sequence[Sentence],
-        spans: Sequence[list[WordSpan]],
+        spans: Sequence[list[sentence_batches.WordSpan]],
         read: "Callable[[_Asked], Tensor]",
         *,
         sizes: Sequence[int],
@@ -358,16 +349,18 @@ class Encoder:
         return found
 
     def _batches(
-        self, sentences: Sequence[Sentence], spans: Sequence[list[WordSpan]]
+        self, sentences: Sequence[Sentence], spans: Sequence[list[sentence_batches.WordSpan]]
     ) -> Iterator[_Asked]:
         encoded = self._cutter.encode(sentences)
-        collator = SentenceCollator(
+        collator = sentence_batches.SentenceCollator(
             encoded, with_words=self.config.reads_words, entities=self._of_words
         )
-        for numbers, batch in batches_by_length(collator, batch_size=self.batch_size):
-            chosen = ChosenSentences.of(encoded, numbers)
+        for numbers, batch in sentence_batches.batches_by_length(
+            collator, batch_size=self.batch_size
+        ):
+            chosen = sentence_batches.ChosenSentences.of(encoded, numbers)
             of_batch = [spans[number] for number in numbers.tolist()]
-            yield _Asked(numbers.tolist(), batch, given_spans(chosen, of_batch))
+            yield _Asked(numbers.tolist(), batch, sentence_batches.given_spans(chosen, of_batch))
 
 
 def _check_list(texts: Sequence[Text]) -> None:
@@ -395,7 +388,7 @@ def _sentence(text: Text, number: int, spans: Sequence[Place], *, lang: str | No
     if isinstance(text, Sentence):
         return text
     document = replace(document_of(text, lang=lang), id=f"text {number + 1}")
-    return whole_text(document, [span for span in spans if isinstance(span, Span)])
+    return sentence_batches.whole_text(document, [span for span in spans if isinstance(span, Span)])
 
 
 def _offsets(sentence: Sentence) -> NDArray[np.int64] | None:

@@ -26,21 +26,12 @@ from corpora.tei.provenance import Model
 from corpora.tei.review import REVIEW
 from corpora.tei.style import template, typed_entity
 from corpora.tei.writer import ACROSS, INVALID, Correction, WriteOptions
+from modeling.workbench import messages
 from modeling.workbench.candidates import CandidateSource, about
 from modeling.workbench.entries import SUFFIX, EditionEntries, MadeEntries, MadeEntry
 from modeling.workbench.facsimiles import Facsimiles, images_in
 from modeling.workbench.journal import Action, Journal
 from modeling.workbench.letters import FileTexts, Letter, Letters, Suggester
-from modeling.workbench.messages import (
-    BreakMark,
-    Decided,
-    EntityCandidate,
-    History,
-    LetterList,
-    LetterRow,
-    LetterState,
-    ShownLetter,
-)
 from modeling.workbench.names import (
     DocumentNames,
     Item,
@@ -169,7 +160,7 @@ class Desk:
         """The number of letters that were not read yet."""
         return sum(not (each.sha256 or each.error) for each in self.letters.all)
 
-    def listing(self) -> LetterList:
+    def listing(self) -> messages.LetterList:
         """List all letters, with the numbers of decided and open items in those that were read."""
         with self.lock:
             self.refresh()
@@ -185,7 +176,7 @@ class Desk:
                 "sources": [source.name for source in self.sources],
             }
 
-    def _row(self, letter: Letter) -> LetterRow:
+    def _row(self, letter: Letter) -> messages.LetterRow:
         items = [item for names in letter.names for item in names.items()]
         return {
             "n": letter.number,
@@ -199,10 +190,10 @@ class Desk:
             "error": letter.error,
         }
 
-    def _history(self) -> History:
+    def _history(self) -> messages.History:
         return {"undo": len(self.journal.undoable), "redo": len(self.journal.redoable)}
 
-    def letter(self, number: int) -> ShownLetter:
+    def letter(self, number: int) -> messages.ShownLetter:
         """Return a letter as its edition reads it; raises ``CorpusError`` if it cannot be read."""
         with self.lock:
             self.refresh()
@@ -220,7 +211,7 @@ class Desk:
                 "entries": self._entries_of(letter),
             }
 
-    def _show_image(self, letter: Letter, mark: BreakMark) -> None:
+    def _show_image(self, letter: Letter, mark: messages.BreakMark) -> None:
         """Replace the image of a page by an address that the page may load; else drop it."""
         image = mark.pop("image", "")
         if self.facsimiles.is_allowed(image):
@@ -237,7 +228,7 @@ class Desk:
             raise RefusedError(f"There is no image {image}.")
         return path
 
-    def _entries_of(self, letter: Letter) -> dict[str, EntityCandidate]:
+    def _entries_of(self, letter: Letter) -> dict[str, messages.EntityCandidate]:
         """Look up the entities that the names of a letter mean; unknown ones are left out."""
         if not self.sources:
             return {}
@@ -251,7 +242,7 @@ class Desk:
             raise RefusedError(f"There is no letter {number}.")
         return self.letters.all[number]
 
-    def _state(self, letter: Letter) -> LetterState:
+    def _state(self, letter: Letter) -> messages.LetterState:
         """Return the parts of a letter that change: its items, and its row in the list."""
         return {
             "row": self._row(letter),
@@ -263,7 +254,7 @@ class Desk:
 
     # Deciding
 
-    def decide(self, wanted: Sequence[Mapping[str, object]]) -> Decided:
+    def decide(self, wanted: Sequence[Mapping[str, object]]) -> messages.Decided:
         """Apply a page's changes to items, all or none, and write them to the journal first.
 
         Each change has ``letter``, ``document``, ``id`` (empty: a new name), ``was`` (the item as
@@ -275,7 +266,7 @@ class Desk:
             self.refresh()
             return self._do([self._wanted(each) for each in wanted], uuid4().hex[:12])
 
-    def _do(self, wanted: Sequence[Wanted], action: str) -> Decided:
+    def _do(self, wanted: Sequence[Wanted], action: str) -> messages.Decided:
         model, time = self.letters.suggester.model.id, now()
         made: list[Wanted] = []
         for letter, names, (old, new) in wanted:
@@ -389,7 +380,7 @@ class Desk:
             )
         return self._habits.refer_to_same(mention)
 
-    def make_entry(self, asked: Mapping[str, object]) -> Decided:
+    def make_entry(self, asked: Mapping[str, object]) -> messages.Decided:
         """Make an entry with the next free id, and link a name to it: one action.
 
         ``asked`` is a change as for ``decide``, with ``name``, ``note`` and ``same`` of the entry.
@@ -417,15 +408,15 @@ class Desk:
         """List the entries that people made and did not take back."""
         return self.made_entries.holding({action.id for action in self.journal.undoable})
 
-    def undo(self) -> Decided:
+    def undo(self) -> messages.Decided:
         """Undo the last action; raises ``RefusedError`` where there is none."""
         return self._step("undo", self.journal.undoable)
 
-    def redo(self) -> Decided:
+    def redo(self) -> messages.Decided:
         """Redo the action that was undone last; raises ``RefusedError`` where there is none."""
         return self._step("redo", self.journal.redoable)
 
-    def _step(self, kind: str, actions: list[Action]) -> Decided:
+    def _step(self, kind: str, actions: list[Action]) -> messages.Decided:
         with self.lock:
             self.refresh()
             if not actions:

@@ -24,14 +24,7 @@ from corpora.system.parsing import read_json
 from corpora.system.writing import write_json, write_text
 from modeling.evaluate.records import ComparisonRecord, EvaluationRecord, IntervalRecord
 from modeling.evaluate.relabelling import relabel_sentence
-from modeling.finetune.process import (
-    Command,
-    CommandChain,
-    TrainSettings,
-    new_folder,
-    sentences_to_learn,
-    write_sentences,
-)
+from modeling.finetune import process
 from modeling.taggers.archive import opened
 from modeling.taggers.folders import find_tagger, read_manifest
 from modeling.workbench.desk import Desk
@@ -65,7 +58,7 @@ class Learner:
     def __init__(
         self,
         desk: Desk,
-        settings: TrainSettings,
+        settings: process.TrainSettings,
         *,
         on_use: Callable[[], object],
         tagger: Path | None = None,
@@ -77,7 +70,7 @@ class Learner:
         self.tagger, self.threshold, self.ner = tagger, threshold, ner
         self.labels = load_label_map(label_map_path(labels)) if labels else None
         self.folder = settings.folder
-        self._job: CommandChain | None = None
+        self._job: process.CommandChain | None = None
         self._starting = threading.Lock()
 
     @cached_property
@@ -148,10 +141,10 @@ class Learner:
             if self._is_running:
                 raise RefusedError("It is learning already.")
             folder, commands = self._prepare()
-            self._job = CommandChain(folder, commands)
+            self._job = process.CommandChain(folder, commands)
         return self.state()
 
-    def _prepare(self) -> tuple[Path, list[Command]]:
+    def _prepare(self) -> tuple[Path, list[process.Command]]:
         """Write the sentences into a new folder; return it with the commands of the training."""
         with self.desk.lock:
             done, split = self._done()
@@ -168,15 +161,15 @@ class Learner:
                 f"All letters that are decided ({len(done)}) are among those that the tagger has "
                 "learned (--ner), so none can be held out for the scores. Decide others, too."
             )
-        sentences = sentences_to_learn(learned)
+        sentences = process.sentences_to_learn(learned)
         for document in tested:
             sentences += [
                 sentence for sentence in to_sentences(document, lambda _: "test") if sentence.tokens
             ]
         sentences += self._more({document.id for document in (*learned, *tested)})
-        folder = new_folder(self.folder)
+        folder = process.new_folder(self.folder)
         write_json(self.folder / "split.json", split)
-        write_sentences(folder / "ner", sentences)
+        process.write_sentences(folder / "ner", sentences)
         return folder, list(self._commands(folder, sentences))
 
     def stop(self) -> TrainingState:
@@ -220,7 +213,7 @@ class Learner:
 
         return None if self.ner is None else NerData.open(self.ner)
 
-    def _commands(self, folder: Path, sentences: Sequence[Sentence]) -> Iterator[Command]:
+    def _commands(self, folder: Path, sentences: Sequence[Sentence]) -> Iterator[process.Command]:
         taken = taken_run(self.folder)
         before = taken or self.tagger
         labels = self._write_labels(folder / "labels.toml", self.labels) if self.labels else None

@@ -4,18 +4,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from modeling.workbench import messages
 from modeling.workbench.candidates import about
 from modeling.workbench.desk import Desk
 from modeling.workbench.finding import place_of
-from modeling.workbench.messages import (
-    Day,
-    EntityRow,
-    FormRow,
-    LetterPlace,
-    Overview,
-    Unlinked,
-    UnlinkedRow,
-)
 
 _SHOWN = 2_000
 _LISTED = 300
@@ -30,7 +22,7 @@ class _Form:
     n_open: int = 0
 
 
-def overview(desk: Desk) -> Overview:
+def overview(desk: Desk) -> messages.Overview:
     """Count forms and entities of the edition's names and accepted items; count open items."""
     with desk.lock:
         desk.refresh()
@@ -68,12 +60,12 @@ def _names(desk: Desk) -> Iterator[tuple[str, str, str, bool]]:
                     yield form, item.label, item.entity, item.status == "open"
 
 
-def _row(form: str, one: _Form) -> FormRow:
+def _row(form: str, one: _Form) -> messages.FormRow:
     labels, entities = dict(one.labels.most_common()), dict(one.entities.most_common())
     return {"form": form, "labels": labels, "entities": entities, "open": one.n_open}
 
 
-def _entity(desk: Desk, entity: str, forms: Counter[str]) -> EntityRow:
+def _entity(desk: Desk, entity: str, forms: Counter[str]) -> messages.EntityRow:
     known = about(desk.sources, entity)
     return {
         "entity": entity,
@@ -83,7 +75,7 @@ def _entity(desk: Desk, entity: str, forms: Counter[str]) -> EntityRow:
     }
 
 
-def _days(desk: Desk) -> Iterator[Day]:
+def _days(desk: Desk) -> Iterator[messages.Day]:
     """Count the names on which each person decided each day, the last day first.
 
     The last decision on a name counts, and none that was taken back.
@@ -100,7 +92,7 @@ def _days(desk: Desk) -> Iterator[Day]:
         yield {"day": day, "reviewer": reviewer, "verdicts": dict(verdicts)}
 
 
-def unlinked(desk: Desk) -> Unlinked:
+def unlinked(desk: Desk) -> messages.Unlinked:
     """List the forms of the names without an entity, the frequent first.
 
     A label without any entity, such as dates, is left out.
@@ -110,7 +102,7 @@ def unlinked(desk: Desk) -> Unlinked:
         desk.refresh()
         times: Counter[tuple[str, str]] = Counter()
         linked: set[str] = {label for _, label, entity, _ in _names(desk) if entity}
-        first: dict[tuple[str, str], LetterPlace] = {}
+        first: dict[tuple[str, str], messages.LetterPlace] = {}
         for letter in desk.letters.all:
             for number, names in enumerate(letter.names):
                 for name in names.names():
@@ -120,7 +112,7 @@ def unlinked(desk: Desk) -> Unlinked:
                         times[key] += 1
                         first.setdefault(key, shown)
         ranked = sorted(times, key=lambda key: (-times[key], key))[:_LISTED]
-        rows: list[UnlinkedRow] = []
+        rows: list[messages.UnlinkedRow] = []
         for key in ranked:
             form, label = key
             entries = desk.register.find(form, label=label)[:3]
