@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
 from operator import itemgetter
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypedDict
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request, Response
@@ -21,25 +21,15 @@ from corpora.reports.pages import render
 from modeling.http.guard import Refusal
 from modeling.serve.entries import EntryIndex, FoundEntry, Value, fold
 from modeling.serve.loaded_models import read_json
-from modeling.serve.onoma_api import decoded, media_type, to_answer
+from modeling.serve.onoma_api import decoded, media_type
 from modeling.serve.reconciliation_messages import (
     DraftBatch,
     DraftQuery,
-    ExtendAnswer,
     ExtendedProperty,
     ExtendQuery,
-    Feature,
     PropertyValue,
-    ProposedProperties,
     Query,
     QueryBatch,
-    ReconciledEntity,
-    Result,
-    ResultBatch,
-    ServiceManifest,
-    SuggestedEntities,
-    SuggestedProperties,
-    SuggestedTypes,
 )
 
 _PATH: Final = "/reconcile"
@@ -65,7 +55,10 @@ _OF_PROPERTIES: Final = 0.4
 _COUNT: Final = re.compile(r"[0-9]{1,9}")
 _YEAR: Final = re.compile(r"-?\d{4}")
 _PREVIEW_SIZE: Final = (400, 160)
-_Judged = tuple[FoundEntry, float, list[Feature]]
+_Cell = dict[str, str]
+_Answer = dict[str, object]
+"""An object of the specification; a field without a value is left out."""
+_Judged = tuple[FoundEntry, float, list[_Answer]]
 """An entry, its score from 0 to 100, and what the score is made of."""
 _CSP: Final = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -77,13 +70,13 @@ def routes(entries: EntryIndex, *, space: str) -> APIRouter:
     async def answer(request: Request, fields: Mapping[str, str]) -> Response:
         if queries := fields.get("queries"):
             batch = read_json(QueryBatch, queries, what="queries: ", status=400)
-            return to_answer(await asyncio.to_thread(reconcile, entries, batch))
+            return JSONResponse(await asyncio.to_thread(reconcile, entries, batch))
         if asked := fields.get("extend"):
             query = read_json(ExtendQuery, asked, what="extend: ", status=400)
-            return to_answer(await asyncio.to_thread(extend, entries, query))
-        return to_answer(manifest(entries, base=f"{request.base_url}".rstrip("/"), space=space))
+            return JSONResponse(await asyncio.to_thread(extend, entries, query))
+        return JSONResponse(manifest(entries, base=f"{request.base_url}".rstrip("/"), space=space))
 
-    @router.get("", response_model=ServiceManifest | ResultBatch | ExtendAnswer)
+    @router.get("")
     @router.get("/", include_in_schema=False)
     async def get(
         request: Request, queries: str | None = None, extend: str | None = None
@@ -91,7 +84,7 @@ def routes(entries: EntryIndex, *, space: str) -> APIRouter:
         """Return the manifest, or answer ``queries`` or ``extend``."""
         return await answer(request, {"queries": queries or "", "extend": extend or ""})
 
-    @router.post("", response_model=ResultBatch | ExtendAnswer)
+    @router.post("")
     @router.post("/", include_in_schema=False)
     async def post(request: Request) -> Response:
         """Answer a form with ``queries`` or ``extend``."""
@@ -127,37 +120,37 @@ def _add_draft(router: APIRouter, entries: EntryIndex) -> None:
     async def extend_(request: Request) -> JSONResponse:
         """List the values of properties of entities."""
         query = read_json(ExtendQuery, decoded(await request.body()), what="", status=400)
-        answer = (await asyncio.to_thread(extend, entries, query)).model_dump(exclude_none=True)
+        answer = await asyncio.to_thread(extend, entries, query)
         rows = [
             {"id": id, "properties": [{"id": name, "values": row[name]} for name in row]}
             for id, row in answer["rows"].items()
         ]
-        return JSONResponse({"meta": answer["meta"], "rows": rows})
+        return JSONResponse({**answer, "rows": rows})
 
 
 def _add_lookups(router: APIRouter, entries: EntryIndex) -> None:
     """Add the suggestions, flyouts and previews, which both versions have."""
 
-    @router.get("/suggest/entity", response_model=SuggestedEntities)
+    @router.get("/suggest/entity")
     @router.get(f"{_DRAFT}/suggest/entity", include_in_schema=False)
     async def entity(prefix: str = "", cursor: int = 0, limit: int = _SUGGESTED) -> Response:
         """Suggest entities with a name that begins with ``prefix``."""
         n = min(max(limit, 0), _MOST)
-        return to_answer(await asyncio.to_thread(suggest, entries, prefix, skip=cursor, limit=n))
+        return JSONResponse(await asyncio.to_thread(suggest, entries, prefix, skip=cursor, limit=n))
 
-    @router.get("/suggest/property", response_model=SuggestedProperties)
+    @router.get("/suggest/property")
     @router.get(f"{_DRAFT}/suggest/property", include_in_schema=False)
     async def property_(prefix: str = "", cursor: int = 0, limit: int = _MOST) -> Response:
         """Suggest properties whose name begins with ``prefix``."""
         names = _beginning(entries.source.properties, prefix, skip=cursor)[: max(limit, 0)]
-        return to_answer(SuggestedProperties.model_validate({"result": names}))
+        return JSONResponse({"result": names})
 
-    @router.get("/suggest/type", response_model=SuggestedTypes)
+    @router.get("/suggest/type")
     @router.get(f"{_DRAFT}/suggest/type", include_in_schema=False)
     async def kind(prefix: str = "", cursor: int = 0, limit: int = _MOST) -> Response:
         """Suggest types whose name begins with ``prefix``."""
         names = _beginning(entries.source.kinds, prefix, skip=cursor)[: max(limit, 0)]
-        return to_answer(SuggestedTypes.model_validate({"result": names}))
+        return JSONResponse({"result": names})
 
     @router.get("/flyout/entity")
     async def flyout(id: str) -> JSONResponse:
@@ -171,16 +164,14 @@ def _add_lookups(router: APIRouter, entries: EntryIndex) -> None:
         """Return what a client shows beside a suggested type or property."""
         return JSONResponse({"id": id, "html": render("small", title=id, texts=[kind], facts=[])})
 
-    @router.get("/properties", response_model=ProposedProperties)
+    @router.get("/properties")
     @router.get(f"{_DRAFT}/extend/propose", include_in_schema=False)
     async def properties(type: str = "", limit: int | None = None) -> Response:
         """Propose properties whose values can be fetched."""
         limit = limit if limit and limit > 0 else None
         found = [_named(p) for p in entries.source.properties][:limit]
-        answer: dict[str, object] = {"properties": found, "type": type}
-        return to_answer(
-            ProposedProperties.model_validate(answer | ({"limit": limit} if limit else {}))
-        )
+        answer: _Answer = {"properties": found, "type": type}
+        return JSONResponse(answer | ({"limit": limit} if limit else {}))
 
     @router.get("/preview", response_class=HTMLResponse)
     @router.get(f"{_DRAFT}/preview", include_in_schema=False)
@@ -204,7 +195,7 @@ def _form(body: str) -> dict[str, str]:
     return {name: values[0] for name, values in fields.items()}
 
 
-def manifest(entries: EntryIndex, *, base: str, space: str) -> ServiceManifest:
+def manifest(entries: EntryIndex, *, base: str, space: str) -> _Answer:
     """Build the manifest; ``base`` is the address by which the client reaches the service."""
     width, height = _PREVIEW_SIZE
     page = f"{base}{_PATH}/preview?id={{{{id}}}}"
@@ -215,35 +206,33 @@ def manifest(entries: EntryIndex, *, base: str, space: str) -> ServiceManifest:
         "default": 0,
         "help_text": "Most values of a property (0: all)",
     }
-    return ServiceManifest.model_validate(
-        {
-            "versions": ["0.2"],
-            "name": f"Onoma: {entries.name}",
-            "identifierSpace": space,
-            "schemaSpace": f"{space}#",
-            "serviceVersion": __version__,
-            "defaultTypes": [_named(kind) for kind in entries.source.kinds],
-            "view": {"url": page},
-            "preview": {"url": page, "width": width, "height": height},
-            "suggest": {
-                name: {
-                    "service_url": base,
-                    "service_path": f"{_PATH}/suggest/{name}",
-                    "flyout_service_url": base,
-                    "flyout_service_path": f"{_PATH}/flyout/{name}?id=${{id}}",
-                }
-                for name in ("entity", "property", "type")
-            },
-            "extend": {
-                "propose_properties": {"service_url": base, "service_path": f"{_PATH}/properties"},
-                "property_settings": [limit],
-            },
-            "batchSize": _BATCH,
-        }
-    )
+    return {
+        "versions": ["0.2"],
+        "name": f"Onoma: {entries.name}",
+        "identifierSpace": space,
+        "schemaSpace": f"{space}#",
+        "serviceVersion": __version__,
+        "defaultTypes": [_named(kind) for kind in entries.source.kinds],
+        "view": {"url": page},
+        "preview": {"url": page, "width": width, "height": height},
+        "suggest": {
+            name: {
+                "service_url": base,
+                "service_path": f"{_PATH}/suggest/{name}",
+                "flyout_service_url": base,
+                "flyout_service_path": f"{_PATH}/flyout/{name}?id=${{id}}",
+            }
+            for name in ("entity", "property", "type")
+        },
+        "extend": {
+            "propose_properties": {"service_url": base, "service_path": f"{_PATH}/properties"},
+            "property_settings": [limit],
+        },
+        "batchSize": _BATCH,
+    }
 
 
-def draft_manifest(entries: EntryIndex, *, base: str) -> dict[str, object]:
+def draft_manifest(entries: EntryIndex, *, base: str) -> _Answer:
     """Build the manifest of the draft; all its addresses follow from that of the service."""
     width, height = _PREVIEW_SIZE
     limit = {"id": "limit", "name": "Most values of a property (0: all)", "type": "number"}
@@ -259,6 +248,13 @@ def draft_manifest(entries: EntryIndex, *, base: str) -> dict[str, object]:
         "batchSize": _BATCH,
         "standardizedScore": True,
     }
+
+
+class _Values(TypedDict):
+    """The values of each property of each entity."""
+
+    meta: list[dict[str, str]]
+    rows: dict[str, dict[str, list[_Cell]]]
 
 
 class _Asked(NamedTuple):
@@ -285,24 +281,23 @@ class _Wanted(NamedTuple):
         return _LIMIT if self.most is None else int(min(self.most, _MOST))
 
 
-def reconcile(entries: EntryIndex, batch: QueryBatch) -> ResultBatch:
+def reconcile(entries: EntryIndex, batch: QueryBatch) -> _Answer:
     """Find the candidates of each query.
 
     Raises ``Refusal`` (413) for too many queries, or too many values in them.
     """
     candidates = _reconciled(entries, [_wanted(query) for query in batch.root.values()])
     answers = zip(batch.root, candidates, strict=True)
-    return ResultBatch({name: Result(result=answer) for name, answer in answers})
+    return {name: {"result": answer} for name, answer in answers}
 
 
-def reconcile_draft(entries: EntryIndex, batch: DraftBatch) -> dict[str, object]:
+def reconcile_draft(entries: EntryIndex, batch: DraftBatch) -> _Answer:
     """Find the candidates of each query of the draft; raises as ``reconcile``."""
     answers = _reconciled(entries, [_wanted_by_draft(query) for query in batch.queries])
-    results = (Result(result=answer).model_dump(exclude_none=True) for answer in answers)
-    return {"results": [{"candidates": result["result"]} for result in results]}
+    return {"results": [{"candidates": answer} for answer in answers]}
 
 
-def _reconciled(entries: EntryIndex, queries: Sequence[_Wanted]) -> list[list[ReconciledEntity]]:
+def _reconciled(entries: EntryIndex, queries: Sequence[_Wanted]) -> list[list[_Answer]]:
     if len(queries) > _BATCH:
         raise Refusal(413, f"{len(queries):,} queries: at most {_BATCH} at once.")
     asked = (wish for query in queries for wish in query.asked)
@@ -333,7 +328,7 @@ def _wanted_by_draft(query: DraftQuery) -> _Wanted:
     return _Wanted(values["name"] or [""], kinds, asked, query.limit, values["id"])
 
 
-def _candidates(entries: EntryIndex, query: _Wanted) -> list[ReconciledEntity]:
+def _candidates(entries: EntryIndex, query: _Wanted) -> list[_Answer]:
     if query.limit < 1:
         return []
     judged = list(chain.from_iterable(_judged(entries, query, name) for name in query.names))
@@ -398,8 +393,8 @@ def _judge(
     return found, (1 - _OF_PROPERTIES) * alike + _OF_PROPERTIES * 100 * known, features
 
 
-def _feature(id: str, value: float) -> Feature:
-    return Feature(id=id, name=id.replace("_", " "), value=round(value, 3))
+def _feature(id: str, value: float) -> _Answer:
+    return {"id": id, "name": id.replace("_", " "), "value": round(value, 3)}
 
 
 def _fit(found: FoundEntry, asked: _Asked) -> float:
@@ -432,19 +427,18 @@ def _alike(value: Value, given: str) -> float:
 
 
 def _candidate(
-    found: FoundEntry, score: float, features: Sequence[Feature], *, is_sure: bool
-) -> ReconciledEntity:
-    judged = {"score": round(score, 3), "match": is_sure, "features": list(features)}
-    kinds = [_named(kind) for kind in found.kinds]
-    return ReconciledEntity.model_validate({**_about(found), **judged, "type": kinds})
+    found: FoundEntry, score: float, features: Sequence[_Answer], *, is_sure: bool
+) -> _Answer:
+    judged = {"score": round(score, 3), "match": is_sure, "features": features}
+    return {**_about(found), **judged, "type": [_named(kind) for kind in found.kinds]}
 
 
-def suggest(entries: EntryIndex, prefix: str, *, skip: int, limit: int) -> SuggestedEntities:
+def suggest(entries: EntryIndex, prefix: str, *, skip: int, limit: int) -> _Answer:
     """Find entities with a form that begins with ``prefix``, without the first ``skip``."""
     start = min(max(skip, 0), len(entries))
     entities = islice(entries.beginning(prefix), start, start + limit)
     suggested = [{**_about(e), "notable": [_named(kind) for kind in e.kinds]} for e in entities]
-    return SuggestedEntities.model_validate({"result": suggested})
+    return {"result": suggested}
 
 
 def _about(found: FoundEntry) -> dict[str, str]:
@@ -452,7 +446,7 @@ def _about(found: FoundEntry) -> dict[str, str]:
     return {"id": found.id, "name": found.name, **about}
 
 
-def extend(entries: EntryIndex, query: ExtendQuery) -> ExtendAnswer:
+def extend(entries: EntryIndex, query: ExtendQuery) -> _Values:
     """List the values of properties of entities; none for an unknown entity or property.
 
     Raises ``Refusal`` (413) for too many entities or properties.
@@ -462,16 +456,16 @@ def extend(entries: EntryIndex, query: ExtendQuery) -> ExtendAnswer:
     if len(query.properties) > _PROPERTIES:
         n = len(query.properties)
         raise Refusal(413, f"{n:,} properties: at most {_PROPERTIES} at once.")
-    rows: dict[str, dict[str, list[dict[str, str]]]] = {}
+    rows: dict[str, dict[str, list[_Cell]]] = {}
     for id in query.ids:
         found = entries.entry(id)
         of_entity = found.properties if found else {}
         rows[id] = {one.id: _cells(of_entity.get(one.id, ()), one) for one in query.properties}
     meta = [_named(one.id) for one in query.properties]
-    return ExtendAnswer.model_validate({"meta": meta, "rows": rows})
+    return {"meta": meta, "rows": rows}
 
 
-def _cells(values: Sequence[Value], asked: ExtendedProperty) -> list[dict[str, str]]:
+def _cells(values: Sequence[Value], asked: ExtendedProperty) -> list[_Cell]:
     given = str((asked.settings or {}).get("limit", 0))
     limit = int(given) if _COUNT.fullmatch(given) else 0
     chosen = values[:limit] if limit else values

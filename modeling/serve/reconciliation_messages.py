@@ -1,23 +1,12 @@
-"""The requests and answers of the Reconciliation Service API 0.2, and requests of the draft of 1.0.
+"""The requests of the Reconciliation Service API 0.2, and of the draft of 1.0.
 
 A request is accepted or refused as by the specification's schema of the same name
-(``reconciliation-api/specs`` at 8d66bdb, July 2026). Answers have the fields that are sent.
+(``reconciliation-api/specs`` at 8d66bdb, July 2026).
 """
 
 from typing import Annotated, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    FiniteFloat,
-    RootModel,
-    StringConstraints,
-    model_validator,
-)
-
-WithId = Annotated[str, StringConstraints(pattern=r"\{\{id\}\}")]
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, RootModel, model_validator
 
 
 class _Open(BaseModel):
@@ -38,90 +27,6 @@ class _Open(BaseModel):
 
 class _Closed(_Open):
     model_config = ConfigDict(strict=True, extra="forbid")
-
-
-class EntityType(_Open):
-    """A type of entities."""
-
-    id: str
-    name: str
-    description: str | None = None
-
-
-class KindReference(_Open):
-    """A type, named by its id."""
-
-    id: str
-    name: str | None = None
-
-
-class ServicePath(_Open):
-    """The address of a part of the service."""
-
-    service_url: str | None = None
-    service_path: str | None = None
-    flyout_service_url: str | None = None
-    flyout_service_path: str | None = None
-
-
-class Suggest(_Open):
-    """The kinds of suggestions that the service offers."""
-
-    entity: ServicePath | None = None
-    property: ServicePath | None = None
-    type: ServicePath | None = None
-
-
-class EntityView(_Open):
-    """A page for an id."""
-
-    url: WithId
-
-
-class Preview(EntityView):
-    """A page for an id, and its size in pixels."""
-
-    width: int
-    height: int
-
-
-class NumberSetting(_Open):
-    """A setting of a property that is a number."""
-
-    type: Literal["number"]
-    label: str
-    name: str
-    help_text: str | None = None
-    default: int | float | None = None
-
-
-class Extend(_Open):
-    """The offer to fetch values of properties, and its settings."""
-
-    propose_properties: ServicePath | None = None
-    property_settings: list[NumberSetting] | None = None
-
-
-def _with_current(versions: list[str]) -> list[str]:
-    if "0.2" not in versions:
-        raise ValueError("0.2 is not among the versions")
-    return versions
-
-
-class ServiceManifest(_Open):
-    """The manifest: what the service is and offers."""
-
-    versions: Annotated[list[str], AfterValidator(_with_current)]
-    name: str
-    identifierSpace: str  # noqa: N815 - names of the specification
-    schemaSpace: str  # noqa: N815
-    defaultTypes: list[EntityType] | None = None  # noqa: N815
-    serviceVersion: str | None = None  # noqa: N815
-    view: EntityView | None = None
-    preview: Preview | None = None
-    suggest: Suggest | None = None
-    extend: Extend | None = None
-    batchSize: int | None = None  # noqa: N815
 
 
 class EntityValue(_Open):
@@ -161,79 +66,6 @@ class QueryBatch(RootModel[dict[str, Query]]):
     """Queries by name."""
 
 
-class Feature(_Open):
-    """A number by which a candidate can be judged."""
-
-    id: str | None = None
-    name: str | None = None
-    value: bool | int | float | None = None
-
-
-class ReconciledEntity(_Open):
-    """An entity that may be meant."""
-
-    id: str
-    name: str
-    score: int | float
-    description: str | None = None
-    features: list[Feature] | None = None
-    match: bool | None = None
-    type: list[KindReference | str] | None = None
-
-
-class Result(_Open):
-    """The candidates of a query, the best first."""
-
-    result: list[ReconciledEntity]
-
-
-class ResultBatch(RootModel[dict[str, Result]]):
-    """Candidates by the names of the queries."""
-
-
-class SuggestedEntity(_Open):
-    """An entity that is suggested."""
-
-    id: str
-    name: str
-    description: str | None = None
-    notable: list[KindReference | str] | None = None
-
-
-class SuggestedProperty(_Open):
-    """A property that is suggested."""
-
-    id: str
-    name: str
-    description: str | None = None
-
-
-class SuggestedEntities(_Open):
-    """Entities that are suggested."""
-
-    result: list[SuggestedEntity]
-
-
-class SuggestedProperties(_Open):
-    """Properties that are suggested."""
-
-    result: list[SuggestedProperty]
-
-
-class SuggestedTypes(_Open):
-    """Types that are suggested."""
-
-    result: list[EntityType]
-
-
-class ProposedProperties(_Open):
-    """Properties that entities of a type may have."""
-
-    properties: list[SuggestedProperty]
-    type: str | None = None
-    limit: int | float | None = None
-
-
 class ExtendedProperty(_Open):
     """A property whose values are asked for."""
 
@@ -246,33 +78,6 @@ class ExtendQuery(_Open):
 
     ids: list[str]
     properties: list[ExtendedProperty]
-
-
-class ExtendMeta(_Open):
-    """A property of an answer."""
-
-    id: str
-    name: str
-
-
-class _EntityCell(_Closed):
-    id: str
-    name: str
-    description: str | None = None
-
-
-class _StringCell(_Closed):
-    str: str
-
-
-Cell = _EntityCell | _StringCell
-
-
-class ExtendAnswer(_Open):
-    """The values of each property of each entity."""
-
-    meta: list[ExtendMeta]
-    rows: dict[str, dict[str, list[Cell]]]
 
 
 class Condition(_Open):
