@@ -138,5 +138,10 @@ def spelling(form: str, entity: str) -> tuple[int, ...]:
     )
 
 
+def is_like_title(form: str, entity: str) -> bool:
+    """Tell whether a form is the title of an entity, but for its qualifier and endings of words."""
+    return _stems(form) == _stems(bare_title(entity))
+
+
 def _stems(text: str) -> list[str]:
     return [word[:_STEM] for word in WORD.findall(text.lower())]

@@ -27,12 +27,23 @@ def report(evidence: Evidence | None, counters: Mapping[str, int], shards: Itera
         *("# Added mentions", ""),
         f"- Added: {counted(n_added, 'mention')}.",
         f"- Removed as doubtful: {n_removed:,} title matches.",
+        *_unknown_links(counters),
         *(*_precision(evidence), ""),
         *("## Held back", "", *_held_back(counters), ""),
         *("## Most frequent added forms", "", *_frequent(shards), ""),
         *("## The model", "", *_model(evidence), ""),
     ]
     return "\n".join(lines)
+
+
+def _unknown_links(counters: Mapping[str, int]) -> Iterator[str]:
+    """Say what most links miss, where the forms mean the entities of few."""
+    n_links = counters["survey.links"]
+    n_known = counters["survey.links_of_known_entities"]
+    if n_known < n_links / 2:
+        yield f"- Only {n_known:,} of {n_links:,} links lead to entities of --forms; others teach"
+        yield "  nothing, and are not added. In a part of a wiki, or where most links are red, make the"
+        yield "  vocabulary with `onoma vocab --existing any`."
 
 
 def _precision(evidence: Evidence | None) -> Iterator[str]:

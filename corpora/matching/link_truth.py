@@ -7,7 +7,7 @@ out:
 - a form with a capital that ends a longer link after a small word or a comma (*President of
   Angola*), if the word before is not mostly seen in longer links (*Battle of Angola*);
 - a form that contains the link, or overlaps a link to the same entity;
-- a title that a link shows for another title (*Italy* for *Anarchism in Italy*).
+- a title, in any case (*of Italy*), that a link shows for another one (*Anarchism in Italy*).
 
 If hardly any document links a form, its other places are taken for common words: links alone would
 never show that ``up`` is no name.
@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpora.matching.arrays import Numbers
-from corpora.matching.form_facts import Floats, FormFacts, spelling
+from corpora.matching.form_facts import Floats, FormFacts, is_like_title
 from corpora.matching.form_table import FormTable
 from corpora.matching.place_features import INSIDE, LINKED, NAME, JudgedPlaces, PlaceKnowledge
 from corpora.matching.survey import FormPlaces, Texts
@@ -104,7 +104,7 @@ def _is_piped(judged: JudgedPlaces, facts: FormFacts) -> Flags:
     meant = facts.names_of(judged.found.forms[rows])
     for row, title, entity in zip(rows.tolist(), linked, meant, strict=True):
         form = texts.text[judged.found.starts[row] : judged.found.ends[row]]
-        is_title = spelling(form, entity or "")[5] > spelling(form, title)[5]
+        is_title = is_like_title(form, entity or "") > is_like_title(form, title)
         is_piped[row] = is_title or _are_spellings(title, entity)
     return is_piped
 

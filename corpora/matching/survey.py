@@ -34,8 +34,9 @@ COLUMNS = ("id", "group", "title", "text", "sentences", "mentions")
 SKETCH = 32
 """The numbers of a sketch."""
 FORM_COUNTS = ("documents", "linked_documents", "places", "links")
-TABLES = {"forms": len(FORM_COUNTS), "words": len(WORD_COUNTS), "entities": SKETCH, "sizes": 2}
-"""The tables of counts, with the number of columns of each; sizes: documents and links."""
+TABLES = {"forms": len(FORM_COUNTS), "words": len(WORD_COUNTS), "entities": SKETCH, "sizes": 3}
+"""The tables of counts, with the number of columns of each; sizes: documents, links, and those
+links whose entities are known."""
 
 
 @dataclass
@@ -155,11 +156,13 @@ class Survey:
         texts = Texts(batch, lang)
         found = texts.find(self._table)
         words, counts = word_rows(texts)
+        n_known = np.count_nonzero(rows_of(texts.link_entities, self._entities) >= 0)
+        sizes = [batch.num_rows, len(texts.link_starts), n_known]
         rows = {
             "forms": form_rows(found, found.link_of(texts) >= 0),
             "words": (words % N_WORDS, counts),
             "entities": self._sketches(texts),
-            "sizes": (np.zeros(1, np.int64), np.array([[batch.num_rows, len(texts.link_starts)]])),
+            "sizes": (np.zeros(1, np.int64), np.array([sizes])),
         }
         for name, of_table in rows.items():  # last: if anything above raises, nothing is counted
             self._rows[name].append(summed(*of_table))

@@ -55,13 +55,14 @@ def survey_forms(unit: Unit, *, work: WorkDirectory, lang: str | None = None) ->
 def add_surveys(work: WorkDirectory) -> Iterator[Counts]:
     """Add up what all units counted."""
     facts = _facts_of(work.address)
-    n_documents, n_links = sum_surveys(
+    sizes = sum_surveys(
         work.shards("survey"),
         work.tables,
         n_forms=len(facts.counts),
         n_entities=len(facts.entities),
     )
-    yield Counts({"survey.documents": n_documents, "survey.links": n_links})
+    names = ("documents", "links", "links_of_known_entities")
+    yield Counts({f"survey.{name}": size for name, size in zip(names, sizes, strict=True)})
 
 
 def sample_places(unit: Unit, *, work: WorkDirectory, lang: str | None = None) -> Iterator[Rows]:

@@ -128,6 +128,7 @@ def test_the_model_and_its_precision_lie_beside_the_output(inputs, tmp_path, cap
     assert evidence["measured"]["precision"]["value"] >= 0.8
     assert "Expected precision: " in report
     assert "| Velmo | x:Velmo | " in report
+    assert "links lead to entities" not in report
     scores = [
         mention.score
         for document in open_dataset(tmp_path / "out", "documents").records()
@@ -136,6 +137,33 @@ def test_the_model_and_its_precision_lie_beside_the_output(inputs, tmp_path, cap
     ]
     assert min(scores) >= evidence["measured"]["threshold"] - 1e-6
     assert f"read  {tmp_path / 'out'}/report.md" in capsys.readouterr().out
+
+
+def test_the_report_says_that_most_links_lead_to_other_entities(inputs, tmp_path):
+    (tmp_path / "forms.tsv").write_text("Velmo\tx:Velmo\t1\t0.4\n", encoding="utf-8")
+    (tmp_path / "documents").symlink_to(inputs / "documents")
+
+    assert run(tmp_path, tmp_path / "out") == 0
+
+    report = (tmp_path / "out" / "report.md").read_text("utf-8")
+    assert " of 242 links lead to entities of --forms" in report
+    assert "`onoma vocab --existing any`" in report
+
+
+@pytest.mark.parametrize(("entity", "n_more"), [("History of Velmo", 0), ("Velmo (river)", 1)])
+def test_a_title_in_another_case_with_a_finer_link_is_no_error(tmp_path, entity, n_more):
+    forms = f"{FORMS}Velmos\tx:Velmo\t1\t0.4\n"
+    linked = document(99, "The past ", ("Velmos", entity), " was short.")
+    judged = []
+    for name, documents in {"without": [*wiki()], "with": [*wiki(), linked]}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "forms.tsv").write_text(forms, encoding="utf-8")
+        write_dataset(tmp_path / name / "documents", documents)
+        assert run(tmp_path / name, tmp_path / name / "out") == 0
+        counters = open_dataset(tmp_path / name / "out").description["counters"]
+        judged.append(counters["places.judged"])
+
+    assert judged[1] - judged[0] == n_more
 
 
 def test_two_workers_write_the_same_bytes(inputs, tmp_path):
