@@ -5,7 +5,8 @@ links, or that no link shows, may be a part of the name: no *Nepal* in *Nepal Sa
 Also a word with a capital may belong to a name that only a small word parts from it: *Bank of*.
 """
 
-import base64
+import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -44,12 +45,12 @@ class NameEdges:
     @classmethod
     def unpacked(cls, text: str) -> "NameEdges":
         """Rebuild what ``packed`` wrote."""
-        bits = np.unpackbits(np.frombuffer(base64.b64decode(text), np.uint8))
+        bits = np.unpackbits(np.frombuffer(zlib.decompress(b64decode(text)), np.uint8))
         return cls(*bits.astype(np.bool_).reshape(2, 3, N_WORDS))
 
     def packed(self) -> str:
-        """Write the words as text."""
-        return base64.b64encode(np.packbits([self.ends, self.ends_long]).tobytes()).decode()
+        """Write the words as text, of 5 to 20 kB."""
+        return b64encode(zlib.compress(np.packbits([self.ends, self.ends_long]), 9)).decode()
 
     def are_whole(
         self, contexts: SpanContexts, starts: Numbers, ends: Numbers, *, are_long: Flags
