@@ -36,7 +36,6 @@ _JOINTS = frozenset(" \u00a0‐-")
 _CLEAR = 3  # how many times as often as all others a title is linked that a form means
 _ENDING, _STEM = 2, 4
 """How much of the last word of a form may be another ending, and how much must be left of it."""
-_COMPOUND = re.compile(r"[-\u058a‐][^\W\d_]{4}")  # more than an ending
 _WINDOW = 40  # the characters before a match among which the word beside it is looked for
 _NOUNS_HAVE_CAPITALS = frozenset(
     ["als", "bar", "de", "frr", "gsw", "ksh", "lb", "nds", "pdc", "pfl", "stq"]
@@ -244,9 +243,7 @@ def _is_in_quote(
 
 
 def _is_in_run(text: str, start: int, end: int) -> bool:
-    """Tell whether words beside a match seem to belong to it: with a capital, or by a hyphen."""
-    if text[start].islower() and _COMPOUND.match(text, end):
-        return True
+    """Tell whether words with a capital beside a match seem to belong to it."""
     if text[end : end + 1] in _JOINTS and text[end + 1 : end + 2].isupper():
         return True
     if not _JOINTS.isdisjoint(text[start:end]):
