@@ -30,7 +30,6 @@ NAMES = (
     "documents that link the form",
     "places that are links",
     "links that mean the entity",
-    "links of the form",
     "documents with the form",
     "entities linked together",
     "entity linked on the page",
@@ -44,7 +43,6 @@ NAMES = (
     "part of the title",
     "title with a qualifier",
     "starts a sentence",
-    "one word with a capital starts a sentence",
     "capital after",
     "capital before",
     "word after",
@@ -55,7 +53,7 @@ NAMES = (
 )
 """The names of the features, in order."""
 _SHIFT = np.int64(1 << 32)
-LINKED, PRIOR, AFTER, BEFORE, INSIDE, NAME = 0, 2, 18, 19, 22, 23
+LINKED, PRIOR, AFTER, BEFORE, INSIDE, NAME = 0, 2, 16, 17, 20, 21
 """The features by which a refusal is explained, and those of a name before a small word."""
 
 
@@ -154,7 +152,6 @@ class JudgedPlaces:
             _log_odds(linked_in, documents, plus=0.2),
             _log_odds(links, stands, plus=0.2),
             _log_odds(means, mentions, plus=0.3),
-            np.log(mentions + 0.3),
             np.log((documents + 1) / (n_documents + 1)),
         )
 
@@ -205,14 +202,11 @@ class JudgedPlaces:
 
     def _surroundings(self) -> tuple[npt.NDArray[np.generic], ...]:
         contexts, found = self.texts.contexts, self.found
-        starts_sentence = contexts.starts_sentence(found.starts)
         after, is_upper_after = contexts.words_after(found.ends)
         before, is_upper_before = contexts.words_before(found.starts)
         name, is_inside, _ = contexts.names_before(found.starts)
-        is_one_capital = (self.spelling[:, 2] > 0) & (self.spelling[:, 0] == 1)
         return (
-            starts_sentence,
-            starts_sentence & is_one_capital,
+            contexts.starts_sentence(found.starts),
             is_upper_after,
             is_upper_before,
             _type_word(self._words_elsewhere(after)[:, :2], after),
