@@ -42,7 +42,7 @@ def _unknown_links(counters: Mapping[str, int]) -> Iterator[str]:
     n_known = counters["survey.links_of_known_entities"]
     if n_known < n_links / 2:
         yield f"- Only {n_known:,} of {n_links:,} links lead to entities of --forms; others"
-        yield "  teach nothing, and are not added. In a part of a wiki, or where most links are red,"
+        yield "  teach nothing, and are not added. In a part of a wiki, or if most links are red,"
         yield "  make the vocabulary with `onoma vocab --existing any`."
 
 
