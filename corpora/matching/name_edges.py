@@ -50,7 +50,8 @@ class NameEdges:
 
     def packed(self) -> str:
         """Write the words as text, of 5 to 20 kB."""
-        return b64encode(zlib.compress(np.packbits([self.ends, self.ends_long]), 9)).decode()
+        bits = np.packbits([self.ends, self.ends_long]).tobytes()
+        return b64encode(zlib.compress(bits, 9)).decode()
 
     def are_whole(
         self, contexts: SpanContexts, starts: Numbers, ends: Numbers, *, are_long: Flags
