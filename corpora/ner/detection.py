@@ -487,7 +487,12 @@ def _key_of_names(rows: Sequence[str], said: Overrides) -> str:
         values.setdefault(key, Counter())[value] += 1
     if said.tag_column is not None:
         return said.tag_column if said.tag_column in values else ""
-    of_names = [key for key, found in values.items() if all(map(READABLE.fullmatch, found))]
+    of_names = [
+        key
+        for key, found in values.items()
+        if sum(n for value, n in found.items() if READABLE.fullmatch(value))
+        >= MIN_RATIO * found.total()
+    ]
     return max(
         of_names, key=lambda key: (set(values[key]) != {"O"}, values[key].total()), default=""
     )

@@ -1,7 +1,7 @@
 """Blocks of text of an HTML tree: paragraphs, headings, items …, each with its links."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from unicodedata import category
@@ -57,6 +57,10 @@ _MIN_LOST = 0.2
 """The least ratio of letters that an extractor must have lost for them to be added."""
 _MIN_KEY = 20
 """The least letters of a block that is looked for in a body."""
+_INLINE = frozenset({"code", "quote"})
+"""Kinds of blocks that may be words of a paragraph for the extractor: ``code``, ``q``."""
+_MOST_PARTS = 20
+"""The most blocks of an extractor that are joined to one of the page."""
 _UNBROKEN = frozenset({"cell", "code", "head", "item"})
 """Kinds of blocks that may hold several lines: line breaks do not end them."""
 
@@ -254,13 +258,29 @@ def with_places(blocks: Iterable[Block], page: Iterable[Block]) -> tuple[list[Bl
     A plain block without links takes the kind, text and links of the page's block. Where only the
     spaces of another block differ from the page's, the extractor has joined or split words (it
     drops images between links): the block takes the page's text and links, and keeps its kind.
-    A block without letters and digits (``* * *``) is looked for by its text. Returns the blocks,
-    and the number of blocks that are not found in the page.
+    A block without letters and digits (``* * *``) is looked for by its text. Blocks in a row that
+    are one block of the page (the extractor ends a paragraph at ``code`` and ``q``) become it.
+    Returns the blocks, and the number of blocks that are not found in the page.
     """
     known = {block.key or block.text: block for block in reversed(list(page))}
-    placed = [(block, known.get(block.key or block.text)) for block in blocks]
+    placed = [(block, known.get(block.key or block.text)) for block in _whole(list(blocks), known)]
     n_unknown = sum(1 for _, there in placed if there is None)
     return [_placed(block, there) for block, there in placed], n_unknown
+
+
+def _whole(blocks: list[Block], known: Mapping[str, Block]) -> Iterator[Block]:
+    """Yield the blocks; those around ``code`` or ``q`` that are one of the page are that block."""
+    i = 0
+    while i < len(blocks):
+        key, block, n_read, is_cut = blocks[i].key, blocks[i], 1, blocks[i].kind in _INLINE
+        if key and key not in known:
+            for n, part in enumerate(blocks[i + 1 : i + _MOST_PARTS], 2):
+                key += part.key
+                is_cut = is_cut or part.kind in _INLINE
+                if is_cut and (there := known.get(key)):
+                    block, n_read = there, n
+        yield block
+        i += n_read
 
 
 def with_lost_parts(blocks: list[Block], page: Sequence[Block], body: str) -> list[Block]:

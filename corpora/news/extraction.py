@@ -146,7 +146,7 @@ def extract(html: str, *, url: str | None, extractor: str) -> ExtractedArticle:
     counters["blocks.area"] += len(area)
     blocks = area or blocks
     linked = link_ratio(blocks)
-    lead = _lead(page, metadata.descriptions)
+    lead = _lead(page, metadata)
     in_boxes = keys_in_boxes(page, boxes, found=blocks) - {block.key for block in lead}
     kept = [block for block in blocks if block.key not in in_boxes]
     counters["blocks.box"] += len(blocks) - len(kept)
@@ -276,9 +276,14 @@ EXTRACTORS: Mapping[str, Callable[[str, "HtmlElement", str | None], list[Block]]
 }
 
 
-def _lead(page: list[Block], descriptions: Iterable[str]) -> list[Block]:
-    """Find the first block of the page that repeats its description, after a place name at most."""
-    keys = tuple(key for key in map(key_of, descriptions) if n_letters(key) >= _MIN_LEAD)
+def _lead(page: list[Block], metadata: PageMetadata) -> list[Block]:
+    """Find the first block of the page that repeats its description, after a place name at most.
+
+    A description that is the title has none.
+    """
+    titles = "\n".join(map(key_of, metadata.titles))
+    described = (key for key in map(key_of, metadata.descriptions) if key not in titles)
+    keys = tuple(key for key in described if n_letters(key) >= _MIN_LEAD)
     most = max(map(n_letters, keys), default=0) + _MAX_PLACE
     return [b for b in page if keys and b.key.endswith(keys) and b.n_letters <= most][:1]
 

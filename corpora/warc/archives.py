@@ -541,9 +541,12 @@ def _truncated(n_there: int, length: int) -> DamagedArchiveError:
 
 
 def _is_end(data: bytes) -> bool:
-    """Tell whether nothing follows except line ends, or a record."""
+    """Tell whether nothing follows except line ends, or a record, of which a few bytes are enough.
+
+    A file may be cut off inside the first line of a record.
+    """
     rest = data.lstrip(b"\r\n")
-    return not rest or RECORD.match(rest) is not None
+    return RECORD.match(rest) is not None or (len(rest) < _CUT and b"WARC/1.0".startswith(rest[:7]))
 
 
 def _arc_date(day: str) -> str:

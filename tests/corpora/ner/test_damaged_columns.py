@@ -14,6 +14,7 @@ GERMEVAL = "#\thttp://x.de\t[2011-01-01]\n1\tJena\tB-LOC\tO\n2\tblüht\tO\tO\n\n
 UNER = "# sent_id = 1\n1\tJena\tB-LOC\t-\t-\n2\tblüht\tO\t-\t-\n\n"
 WEIBO = "北0\tB-GPE.NAM\n京1\tI-GPE.NAM\n\n"
 LABELS = "Jena\tLOC\nblüht\tO\n.\tO\n\n"
+CONLLU = "1\tJena\t_\tX\t_\t_\t0\t_\t_\tname=B-LOC\n\n"
 WIKIANN = "de:Jena\tB-LOC\nde:blüht\tO\n\n"
 
 
@@ -50,6 +51,7 @@ def read(tmp_path, good, bad, *, n=20, illegal="repair", **said):
         (LABELS, "Jena\tO\nUlm\tB-LOC\n\n", "bad_tag", 42),
         (LABELS, "Jena\t\n\n", "bad_tag", 41),
         (LABELS, "Jena\n\n", "columns", 41),
+        (CONLLU, CONLLU.replace("B-LOC", "-"), "bad_tag", 21),
         (WIKIANN, "Jena\tB-LOC\n\n", "prefix", 31),
         (WIKIANN, "de:\tO\n\n", "empty_token", 31),
     ],

@@ -169,6 +169,11 @@ def test_a_file_that_is_cut_loses_its_last_record_alone(folder):
         assert isinstance(found[-1], Damaged)
         assert found[-1].reason in ("truncated_archive", "truncated_record")
         assert blocks_of(found) in ([b"A" * 1_000], [])
+    for n in (1, 8, 10):
+        found = read(archive(folder, plain(records)[: len(plain(records[:1])) + n]))
+
+        assert blocks_of(found) == [b"A" * 1_000]
+        assert [record.reason for record in found[1:]] == ["bad_header"]
 
 
 @pytest.mark.parametrize("form", FORMS)

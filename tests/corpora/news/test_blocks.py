@@ -113,6 +113,19 @@ def test_mere_text_gets_kind_and_links_of_the_block_that_reads_the_same():
     assert n_unknown == 1
 
 
+def test_a_paragraph_that_an_extractor_cut_at_code_is_whole_again():
+    page = [
+        Block("Run make, then wait for it.", "p", (Hyperlink(4, 8, "/make"),)),
+        Block("End", "p"),
+    ]
+    cut = [Block("Run", "p"), Block("make", "code"), Block(", then wait for it.", "p")]
+
+    placed, n_unknown = with_places([*cut, Block("End", "p"), *cut[:2]], page)
+
+    assert placed == [*page, *cut[:2]]
+    assert n_unknown == 2
+
+
 def test_blocks_without_letters_are_not_taken_for_each_other():
     page = [Block("|", "item", (Hyperlink(0, 1, "/"),)), Block("* * *", "quote"), Block("…", "p")]
 

@@ -283,6 +283,15 @@ def test_links_are_text_where_they_are_much_of_a_page_that_is_no_article(monkeyp
     assert [len(catalogue.blocks), len(article.blocks)] == [2, 1]
 
 
+def test_a_description_that_is_the_title_is_no_lead():
+    title = "Nach zwei Jahren ist die Brücke frei, sagt der Rat der Stadt am See"
+    head = f'<title>{title} | Bote</title><meta name="description" content="{title}">'
+    text = "".join(f"<p>Der Absatz {n} erzählt von der Brücke und vom Rat.</p>" for n in "abcd")
+    page = f"<html><head>{head}</head><body><article><h1>{title}</h1>{text}</article></body></html>"
+
+    assert title not in extract(page, url=None, extractor="trafilatura").text
+
+
 def test_a_lead_that_is_missing_is_put_in_front_and_one_that_is_there_is_not():
     lead = Block("Nach zwei Jahren ist sie frei.", "p")
 
