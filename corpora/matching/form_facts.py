@@ -19,8 +19,7 @@ from corpora.matching.surface_forms import WORD
 Floats = npt.NDArray[np.float64]
 
 SPELLING = (
-    *("words", "characters", "capital", "inner_capital", "uncased", "title", "part", "qualified"),
-    *("letter", "like_title"),
+    *("words", "characters", "capital", "inner_capital", "uncased", "exact", "letter", "title"),
 )
 """The facts on the spelling of a form: see ``spelling``."""
 _LETTER = re.compile(r"[^\W\d_]")
@@ -49,6 +48,8 @@ class FormFacts:
         self._names = pa.Table.from_batches(batches, schema=_NAMES).column("entity")
         self.spelling: npt.NDArray[np.int8] = columns[3]
         """The facts of ``SPELLING`` on each form."""
+        self.has_titles = bool(self.spelling[:, 7].any())
+        """Whether forms mean titles, and not ids alone."""
         self.words: npt.NDArray[np.uint64] = columns[4]
         """The hash of each form of at most ``MOST_WORDS`` words, folded; else 0."""
 
@@ -119,20 +120,16 @@ def spelling(form: str, entity: str) -> tuple[int, ...]:
     """Describe a form beside the title of its entity.
 
     The number of words and of characters; whether it begins with a capital, has one further inside,
-    has no letter with case; is the title (without a qualifier), is a part of it; whether the
-    title has a qualifier; whether the form has a letter at all; and whether it is the whole title,
-    but for the endings of words.
+    has no letter with case; is the title (without a qualifier); has a letter at all; and is the
+    whole title, but for the endings of words.
     """
-    bare = bare_title(entity)
     return (
         min(len(WORD.findall(form)), _MOST),
         min(len(form), _MOST),
         form[:1].isupper(),
         any(map(str.isupper, form[1:])),
         form.lower() == form.upper(),
-        form[:1].upper() + form[1:] == bare,
-        form != bare and form in bare,
-        not entity.endswith(bare),
+        form[:1].upper() + form[1:] == bare_title(entity),
         _LETTER.search(form) is not None,
         _stems(form) == _stems(entity.partition(":")[2] or entity),
     )

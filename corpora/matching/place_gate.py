@@ -68,7 +68,7 @@ class PlaceGate:
         matches = np.flatnonzero(is_match)
         is_kept = np.ones(len(is_match), np.bool_)
         is_kept[matches] = self._stay(matches, judged, is_likely=is_likely)
-        is_sure &= judged.spelling[:, 8] > 0  # years and other numbers are no names
+        is_sure &= judged.spelling[:, 6] > 0  # years and other numbers are no names
         is_free = ~judged.found.overlap(texts.starts[matches], texts.ends[matches])
         added = np.flatnonzero(is_sure & is_free & (not only_remove))
         counts = Counter({"title_matches_removed": int((~is_kept).sum()), "added": len(added)})
@@ -81,19 +81,11 @@ class PlaceGate:
         merged = _without(texts.mentions, is_kept).merged(documents, more)
         return with_mentions(batch, merged), counts
 
-    def _may_mean_another(self, judged: JudgedPlaces) -> Flags:
-        """Tell which forms are no titles, and mean their entity in one other document alone.
-
-        So the *summer games* of 1936, or the *Presidential Palace* of one state.
-        """
-        is_linked_once = self.known.forms[judged.found.forms, 1] == 1
-        return np.asarray(is_linked_once & (judged.n_links == 0) & (judged.spelling[:, 9] == 0))
-
     def _decide(self, judged: JudgedPlaces, features: Floats) -> tuple[Floats | None, Flags]:
         """Return the probabilities of places, if they are known, and which places are sure."""
         if self.evidence is not None:
             chances = self.evidence.probabilities(features)
-            return chances, self.evidence.accepts(chances) & ~self._may_mean_another(judged)
+            return chances, self.evidence.accepts(chances) & judged.may_be_added
         found, most = judged.found, max(FREQUENT * float(self.known.sizes[0, 0]), FEWEST)
         is_rare = self.known.forms[found.forms, 0] < most
         spans = _Spans(found.starts, found.ends, judged.spelling, is_rare)

@@ -108,7 +108,7 @@ def test_a_name_inside_a_longer_name_that_nobody_listed_is_held_back(tmp_path):
     assert added(tmp_path / "out")[-1] == ("Albta", " now.")
 
 
-def test_a_form_that_one_other_document_links_is_added_if_it_is_the_title(tmp_path):
+def test_a_form_is_added_only_if_it_is_the_title(tmp_path):
     linked = document(98, "They went to ", ("Zelbor", "Zelbor (Peru)"), " and ", ("Zelta", "Zelta"))
     plain = document(99, "They went to Zelta and saw ", ("Velmo", "Velmo"), ", then to Zelbor too.")
     write_dataset(tmp_path / "documents", [*wiki(), linked, plain])
@@ -217,13 +217,13 @@ def test_a_known_form_that_is_refused_blocks_what_lies_inside_it(tmp_path, text,
 
 def test_only_remove_takes_out_doubtful_title_matches_and_adds_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(place_gate, "DOUBTFUL", 0.25)  # so few pages leave everything possible
-    match = ("bank", "Bank of Velmo", "title_match")
+    match = ("bank", "Bank", "title_match")
     town = ("Velmo", "Velmo", "title_match")
     other = ("grammar", "Grammar", "title_match")  # no form of the list: its page links it
     part = "Here ", ("Velmo", "Velmo"), " is, and ", town, " went "
     more = document(99, *part, match, " again by ", other, ".")
     write_dataset(tmp_path / "documents", [*wiki(), more])
-    (tmp_path / "forms.tsv").write_text(FORMS, encoding="utf-8")
+    (tmp_path / "forms.tsv").write_text(FORMS.replace("Bank of Velmo", "Bank"), encoding="utf-8")
 
     assert run(tmp_path, tmp_path / "out", "--only-remove", "--min-precision", "0.8") == 0
 
