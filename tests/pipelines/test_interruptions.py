@@ -20,8 +20,8 @@ from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, run
 ROOT = Path(__file__).resolve().parents[2]
 KILLS_BEFORE_PLAN = 1
 KILLS_AFTER_PLAN = 3
-COPIES = 25
-UNIT_FILES = 20
+COPIES = 13
+UNIT_FILES = 10
 PROGRAM = f"""import sys
 import corpora.runs.plan
 from pipelines.tei_to_ner import main

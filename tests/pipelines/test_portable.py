@@ -37,9 +37,9 @@ from tests.processes import PATIENCE_S, wait_for
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "tests" / "data" / "wikipedia" / "kleinwiki-20261101-pages-articles.xml"
 STORY = ROOT / "tests" / "data" / "text" / "wulingzhen.txt"
-COPIES = 16
+COPIES = 10
 """Of the small wiki, so that a run of it lasts long enough to be killed."""
-RANGES = (66_000, 66_000)
+RANGES = (40_000, 40_000)
 BLOCKS = ("--blocks", "tables,infoboxes,references,math")
 PORT = 50_000
 SERVICE = "10.77.0.1"

@@ -1,4 +1,4 @@
-"""Read a file of a NER set as the pipeline does, and show its rows."""
+"""Write a file of a NER set, read it as the pipeline does, and show its rows."""
 
 from corpora.ner.detection import Overrides
 from corpora.ner.files import FilePart, describe, read_file
@@ -9,6 +9,11 @@ def show(tokens, tags):
     """Show tokens with their tags, as ``Clara/B-PER geht``."""
     pairs = zip(tokens, tags, strict=True)
     return " ".join(token if tag == "O" else f"{token}/{tag}" for token, tag in pairs)
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8", newline="")
+    return path
 
 
 def read(path, **said):

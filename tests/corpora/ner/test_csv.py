@@ -10,7 +10,7 @@ from corpora.ner.csv import csv_layout, read_csv
 from corpora.ner.detection import Overrides
 from corpora.ner.files import describe
 from corpora.ner.found import Origin
-from tests.corpora.ner.reading import read, show
+from tests.corpora.ner.reading import read, show, write
 
 KAGGLE = """Sentence #,Word,POS,Tag
 Sentence: 1,Clara,NNP,B-per
@@ -20,12 +20,6 @@ Sentence: 2,Jena,NNP,B-geo
 ,\"\"\"\",``,O
 """
 EXPECTED = ["Clara/B-per Schumann/I-per ,", 'Jena/B-geo "']
-
-
-def write(tmp_path, text):
-    path = tmp_path / "a.csv"
-    path.write_text(text, encoding="utf-8", newline="")
-    return path
 
 
 @pytest.mark.parametrize(
@@ -60,7 +54,7 @@ def write(tmp_path, text):
     ],
 )
 def test_tokens_and_tags_are_read_however_they_are_in_rows(tmp_path, text):
-    layout, rows, made = read(write(tmp_path, text))
+    layout, rows, made = read(write(tmp_path / "a.csv", text))
 
     assert layout.format == "csv"
     assert [show(row["tokens"], row["tags"]) for row in rows] == EXPECTED
@@ -68,7 +62,7 @@ def test_tokens_and_tags_are_read_however_they_are_in_rows(tmp_path, text):
 
 
 def test_ids_are_the_lines_of_first_tokens(tmp_path):
-    _, rows, _ = read(write(tmp_path, KAGGLE))
+    _, rows, _ = read(write(tmp_path / "a.csv", KAGGLE))
 
     assert [row["id"] for row in rows] == ["a.csv:2", "a.csv:5"]
 
@@ -77,7 +71,7 @@ def test_texts_with_names_are_cut_into_sentences(tmp_path):
     label = '"[{""start"":0,""end"":14,""text"":""Clara Schumann"",""labels"":[""PER""]}]"'
     text = f'annotator,id,label,text\n1,7,{label},"Clara Schumann\nkam."\n1,8,,Nein.\n'
 
-    _, rows, _ = read(write(tmp_path, text))
+    _, rows, _ = read(write(tmp_path / "a.csv", text))
 
     shown = [show(row["tokens"], row["tags"]) for row in rows]
     assert " ".join(shown) == "Clara/B-PER Schumann/I-PER kam . Nein ."
@@ -87,7 +81,9 @@ def test_texts_with_names_are_cut_into_sentences(tmp_path):
 def test_columns_can_be_named(tmp_path):
     text = "Word,Fine,Coarse\nJena,B-town,B-geo\n"
 
-    _, [row], _ = read(write(tmp_path, text), format="csv", tag_column="Coarse", inner_column="2")
+    _, [row], _ = read(
+        write(tmp_path / "a.csv", text), format="csv", tag_column="Coarse", inner_column="2"
+    )
 
     assert (row["tags"], row["inner_tags"]) == (["B-geo"], ["B-town"])
 
@@ -103,7 +99,7 @@ def test_columns_can_be_named(tmp_path):
     ],
 )
 def test_a_bad_row_rejects_its_sentence(tmp_path, text, line, problem):
-    _, rows, made = read(write(tmp_path, "sent_id,word,tag\n" + text))
+    _, rows, made = read(write(tmp_path / "a.csv", "sent_id,word,tag\n" + text))
 
     [rejected] = made.rejected
     assert rejected.position == f"line {line}"
@@ -122,14 +118,14 @@ def test_bytes_that_are_no_utf8_reject_their_sentence(tmp_path):
 
 
 def test_a_long_first_line_is_no_header(tmp_path):
-    path = write(tmp_path, f'word,"{"x" * 200_000}",tag\n').rename(tmp_path / "a.json")
+    path = write(tmp_path / "a.csv", f'word,"{"x" * 200_000}",tag\n').rename(tmp_path / "a.json")
 
     with pytest.raises(UsageError, match="in no format that is known"):
         describe(path, name="a.json", said=Overrides())
 
 
 def test_a_carriage_return_in_the_first_line_of_another_file_is_no_error(tmp_path):
-    path = write(tmp_path, "Ada B-PER\rSá I-PER\nkam O\n")
+    path = write(tmp_path / "a.csv", "Ada B-PER\rSá I-PER\nkam O\n")
 
     with pytest.raises(UsageError, match="in no format that is known"):
         describe(path, name="a.txt", said=Overrides())
@@ -145,7 +141,7 @@ def test_a_carriage_return_in_the_first_line_of_another_file_is_no_error(tmp_pat
 )
 def test_csv_without_tags_is_an_error_that_says_what_it_has(tmp_path, text, problem):
     with pytest.raises(UsageError, match=problem):
-        describe(write(tmp_path, text), name="a.csv", said=Overrides())
+        describe(write(tmp_path / "a.csv", text), name="a.csv", said=Overrides())
 
 
 def test_rows_become_columns_while_they_are_read(monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 from corpora.errors import UsageError
 from corpora.ner.detection import Overrides
 from corpora.ner.files import describe
-from tests.corpora.ner.reading import read, show
+from tests.corpora.ner.reading import read, show, write
 
 HAREM = """<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE colHAREM [
@@ -33,19 +33,13 @@ two lines --><colHAREM versao="2">
 """
 
 
-def write(tmp_path, text):
-    path = tmp_path / "a.xml"
-    path.write_text(text, encoding="utf-8", newline="")
-    return path
-
-
 def shown(rows):
     return [show(row["tokens"], row["tags"]) for row in rows]
 
 
 @pytest.mark.parametrize("text", [HAREM, HAREM.replace("\n", "\r\n")])
 def test_harem_has_documents_paragraphs_and_alternatives(tmp_path, text):
-    layout, rows, made = read(write(tmp_path, text))
+    layout, rows, made = read(write(tmp_path / "a.xml", text))
 
     assert layout.format == "markup"
     assert shown(rows) == [
@@ -66,7 +60,7 @@ def test_sgml_may_have_labels_as_elements_and_paragraphs_over_lines(tmp_path):
         'Fica em <LOCAL|PESSOA TIPO="X">Lisboa</LOCAL|PESSOA>.\n</TEXTO>\n</DOC>\n'
     )
 
-    _, rows, _ = read(write(tmp_path, text))
+    _, rows, _ = read(write(tmp_path / "a.xml", text))
 
     assert " ".join(shown(rows)) == (
         "A Unidade/B-ORGANIZACAO do/I-ORGANIZACAO Hospital/I-ORGANIZACAO é grande . "
@@ -82,7 +76,7 @@ ENAMEX = (
 
 
 def test_lines_are_texts_and_names_may_nest(tmp_path):
-    _, rows, _ = read(write(tmp_path, ENAMEX))
+    _, rows, _ = read(write(tmp_path / "a.xml", ENAMEX))
 
     assert shown(rows) == ["Ada/B-PERSON kam .", "Sie sah Bad/B-LOC Berg/I-LOC ."]
     assert show(rows[1]["tokens"], rows[1]["inner_tags"]) == "Sie sah Bad Berg/B-PERSON ."
@@ -99,7 +93,7 @@ def test_lines_are_texts_and_names_may_nest(tmp_path):
     ],
 )
 def test_a_broken_line_is_rejected_alone(tmp_path, line, problem):
-    _, rows, made = read(write(tmp_path, ENAMEX * 100 + line + "\n" + ENAMEX))
+    _, rows, made = read(write(tmp_path / "a.xml", ENAMEX * 100 + line + "\n" + ENAMEX))
 
     [rejected] = made.rejected
     assert rejected.position == "line 201"
@@ -110,14 +104,14 @@ def test_a_broken_line_is_rejected_alone(tmp_path, line, problem):
 def test_a_broken_document_is_rejected_alone(tmp_path):
     broken = HAREM.replace("</EM>\n    (", "\n    (")
 
-    _, rows, made = read(write(tmp_path, broken))
+    _, rows, made = read(write(tmp_path / "a.xml", broken))
 
     assert [r.position for r in made.rejected] == ["line 10"]
     assert shown(rows) == ["Nada & tudo < 3 ."]
 
 
 def test_signs_that_are_no_tags_are_text(tmp_path):
-    _, [row], _ = read(write(tmp_path, "Wenn 1 < 2 > 0, <PER>Ada</PER> &c. <3 kommt"))
+    _, [row], _ = read(write(tmp_path / "a.xml", "Wenn 1 < 2 > 0, <PER>Ada</PER> &c. <3 kommt"))
 
     assert show(row["tokens"], row["tags"]) == "Wenn 1 < 2 > 0 , Ada/B-PER & c . < 3 kommt"
 
@@ -134,4 +128,4 @@ def test_signs_that_are_no_tags_are_text(tmp_path):
 )
 def test_other_xml_is_refused(tmp_path, text, problem):
     with pytest.raises(UsageError, match=re.escape(problem)):
-        describe(write(tmp_path, text), name="a.xml", said=Overrides())
+        describe(write(tmp_path / "a.xml", text), name="a.xml", said=Overrides())

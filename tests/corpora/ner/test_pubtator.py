@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.corpora.ner.reading import read, show
+from tests.corpora.ner.reading import read, show, write
 
 ARTICLES = (
     "7|t|Lead in Jena.\n7|a|Ada has a rash. No more.\n"
@@ -12,15 +12,9 @@ ARTICLES = (
 )
 
 
-def write(tmp_path, text):
-    path = tmp_path / "a.txt"
-    path.write_text(text, encoding="utf-8", newline="")
-    return path
-
-
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_title_and_abstract_are_a_document(tmp_path, end):
-    layout, rows, made = read(write(tmp_path, ARTICLES.replace("\n", end)))
+    layout, rows, made = read(write(tmp_path / "a.txt", ARTICLES.replace("\n", end)))
 
     assert layout.format == "pubtator"
     assert [show(row["tokens"], row["tags"]) for row in rows] == [
@@ -47,7 +41,7 @@ def test_title_and_abstract_are_a_document(tmp_path, end):
 def test_a_bad_line_rejects_its_article(tmp_path, line, reason):
     text = ARTICLES.replace("7\tCID", f"{line}7\tCID")
 
-    _, rows, made = read(write(tmp_path, text))
+    _, rows, made = read(write(tmp_path / "a.txt", text))
 
     assert [(r.reason, r.position) for r in made.rejected] == [(reason, "line 5")]
     assert [row["document_id"] for row in rows] == ["8"]

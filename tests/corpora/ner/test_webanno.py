@@ -7,7 +7,7 @@ import pytest
 from corpora.errors import UsageError
 from corpora.ner.detection import Overrides
 from corpora.ner.files import describe
-from tests.corpora.ner.reading import read, show
+from tests.corpora.ner.reading import read, show, write
 
 HEAD = (
     "#FORMAT=WebAnno TSV 3.3\n"
@@ -31,15 +31,9 @@ BODY = (
 )
 
 
-def write(tmp_path, text):
-    path = tmp_path / "a.tsv"
-    path.write_text(text, encoding="utf-8", newline="")
-    return path
-
-
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_names_are_read_with_their_parts_and_levels(tmp_path, end):
-    layout, rows, made = read(write(tmp_path, (HEAD + BODY).replace("\n", end)))
+    layout, rows, made = read(write(tmp_path / "a.tsv", (HEAD + BODY).replace("\n", end)))
 
     assert layout.format == "webanno"
     assert [show(row["tokens"], row["tags"]) for row in rows] == [
@@ -52,7 +46,7 @@ def test_names_are_read_with_their_parts_and_levels(tmp_path, end):
 
 
 def test_another_column_can_be_named(tmp_path):
-    _, rows, _ = read(write(tmp_path, HEAD + BODY), tag_column="PosValue")
+    _, rows, _ = read(write(tmp_path / "a.tsv", HEAD + BODY), tag_column="PosValue")
 
     assert rows[0]["tags"] == ["B-NE", "B-XY", "B-NE", "B-VV", "B-$."]
 
@@ -60,7 +54,7 @@ def test_another_column_can_be_named(tmp_path):
 def test_a_name_over_two_sentences_is_one_in_each(tmp_path):
     body = BODY.replace("14-15\t.\t$.\t_\t_", "14-15\t.\t$.\t*[2]\tORG[2]")
 
-    _, rows, made = read(write(tmp_path, HEAD + body))
+    _, rows, made = read(write(tmp_path / "a.tsv", HEAD + body))
 
     assert (rows[0]["tags"][-1], rows[1]["tags"][0]) == ("B-ORG", "B-ORG")
     assert made.counters["names over sentences: ORG"] == 1
@@ -69,7 +63,7 @@ def test_a_name_over_two_sentences_is_one_in_each(tmp_path):
 def test_a_name_without_value_or_characters_is_kept_or_counted(tmp_path):
     body = "1-1\t0-3\tAda\tNE\t*\t*\t_\t_\t\n1-1.1\t0-0\t\tNE\t*[4]\tX[4]\t_\t_\t\n"
 
-    _, [row], made = read(write(tmp_path, HEAD + body))
+    _, [row], made = read(write(tmp_path / "a.tsv", HEAD + body))
 
     assert row["tags"] == ["B-*"]
     assert made.counters["empty names not in ner: X"] == 1
@@ -84,7 +78,7 @@ def test_a_name_without_value_or_characters_is_kept_or_counted(tmp_path):
     ],
 )
 def test_a_bad_row_rejects_its_sentence(tmp_path, row, problem):
-    _, rows, made = read(write(tmp_path, HEAD + row + "\n" + BODY.partition("\n\n")[2]))
+    _, rows, made = read(write(tmp_path / "a.tsv", HEAD + row + "\n" + BODY.partition("\n\n")[2]))
 
     [rejected] = made.rejected
     assert (rejected.position, len(rows)) == ("line 7", 1)
@@ -95,4 +89,4 @@ def test_unclear_layers_are_a_question(tmp_path):
     text = "#FORMAT=WebAnno TSV 3.3\n#T_SP=webanno.custom.A|x\n#T_SP=webanno.custom.B|y|z\n\n\n"
 
     with pytest.raises(UsageError, match=r"--tag-column \(4: A x; 5: B y; 6: B z\)"):
-        describe(write(tmp_path, text), name="a.tsv", said=Overrides())
+        describe(write(tmp_path / "a.tsv", text), name="a.tsv", said=Overrides())

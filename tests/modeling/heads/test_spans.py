@@ -308,7 +308,7 @@ def test_names_are_learned(kind):
     head = SpanHead(width=WIDTH, n_labels=2, **KINDS[kind]).train()
     optimizer = torch.optim.Adam([*encoder.parameters(), *head.parameters()], lr=1e-2)
 
-    for step in range(150):
+    for step in range(150 if kind == "entities" else 75):  # words say more
         optimizer.zero_grad()
         (head.loss(encoder, batches[step % 2]) / len(batches[step % 2].tags)).backward()
         optimizer.step()
