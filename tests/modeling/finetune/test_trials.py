@@ -1,5 +1,7 @@
 """Which models a command trains."""
 
+from operator import attrgetter
+
 import pytest
 
 from modeling.config import ConfigError
@@ -7,112 +9,67 @@ from modeling.finetune.trials import plan_trials
 from modeling.tagging_config import FinetuneConfig
 
 
-def names(*settings, **options):
-    return [trial.name for trial in plan_trials(FinetuneConfig(), settings, **options)]
-
-
-def test_one_setting_is_one_trial():
-    assert names("training.epochs=3") == ["seed-1"]
-
-
-def test_each_seed_is_a_trial():
-    assert names(seeds=(3, 5)) == ["seed-3", "seed-5"]
-
-
-def test_several_values_are_tried_in_each_combination():
-    assert names("optimizer.lr=1e-5,2e-5", "head.kind=crf,cse") == [
-        "optimizer.lr=1e-5,head.kind=crf/seed-1",
-        "optimizer.lr=1e-5,head.kind=cse/seed-1",
-        "optimizer.lr=2e-5,head.kind=crf/seed-1",
-        "optimizer.lr=2e-5,head.kind=cse/seed-1",
-    ]
-
-
-def test_a_list_in_brackets_is_one_value():
-    [trial] = plan_trials(FinetuneConfig(), ["optimizer.betas=[0.8,0.9]"])
-
-    assert trial.config.optimizer.betas == (0.8, 0.9)
-
-
-def test_lists_can_be_tried_too():
-    trials = plan_trials(FinetuneConfig(), ["optimizer.betas=[0.8,0.9],[0.9,0.99]"])
-
-    assert [trial.config.optimizer.betas for trial in trials] == [(0.8, 0.9), (0.9, 0.99)]
-
-
-def test_a_comma_in_quotes_separates_no_values():
-    trials = plan_trials(FinetuneConfig(), ['gazetteer.path="a,b [1","c"'])
-
-    assert [trial.config.gazetteer.path for trial in trials] == ["a,b [1", "c"]
-
-
-def test_training_sizes_are_settings():
-    trials = plan_trials(FinetuneConfig(), [], train_sizes=(10, 0))
-
-    assert [(t.name, t.config.training.train_size) for t in trials] == [
-        ("size=10/seed-1", 10),
-        ("size=0/seed-1", 0),
-    ]
-
-
-def test_a_fold_has_no_dev_so_that_its_last_epoch_is_taken():
-    trials = plan_trials(FinetuneConfig(), [], n_folds=2)
-
-    assert [trial.name for trial in trials] == ["fold-1-seed-1", "fold-2-seed-1"]
-    assert {trial.config.training.choose for trial in trials} == {"last"}
-
-
-@pytest.mark.parametrize("setting", ["head.kin=crf", "head.kind", "head.kind=tree,crf"])
-def test_what_is_no_setting_is_an_error(setting):
-    with pytest.raises(ConfigError):
-        plan_trials(FinetuneConfig(), [setting])
-
-
-def test_the_same_twice_is_an_error():
-    with pytest.raises(ConfigError, match="twice"):
-        plan_trials(FinetuneConfig(), [], seeds=(1, 1))
+@pytest.mark.parametrize(
+    ("settings", "options", "expected"),
+    [
+        (["training.epochs=3"], {}, ["seed-1"]),
+        (["training.seed=7"], {}, ["seed-7"]),
+        ([], {"seeds": (3, 5)}, ["seed-3", "seed-5"]),
+        ([], {"train_sizes": (10, 0)}, ["size=10/seed-1", "size=0/seed-1"]),
+        ([], {"n_folds": 2}, ["fold-1-seed-1", "fold-2-seed-1"]),
+        (
+            ["optimizer.lr=1e-5,2e-5", "head.kind=crf,cse"],
+            {},
+            [
+                f"optimizer.lr={n}e-5,head.kind={kind}/seed-1"
+                for n in "12"
+                for kind in ("crf", "cse")
+            ],
+        ),
+    ],
+)
+def test_each_seed_size_fold_and_combination_of_values_is_a_trial(settings, options, expected):
+    assert [trial.name for trial in plan_trials(FinetuneConfig(), settings, **options)] == expected
 
 
 @pytest.mark.parametrize(
-    ("settings", "options"),
+    ("settings", "options", "name", "values"),
     [
-        (("optimizer.lr=1e-4,2e-4", "optimizer.lr=1e-3,2e-3"), {}),
-        (("optimizer.lr=1e-4,2e-4", "optimizer.lr=1e-3"), {}),
-        (("training.seed=4",), {"seeds": (1, 2)}),
-        (("training.train_size=50",), {"train_sizes": (10, 20)}),
+        (["optimizer.betas=[0.8,0.9]"], {}, "optimizer.betas", [(0.8, 0.9)]),  # a list is one value
+        (["optimizer.betas=[0,0.9],[0.9,0.99]"], {}, "optimizer.betas", [(0, 0.9), (0.9, 0.99)]),
+        (['gazetteer.path="a,b [1","c"'], {}, "gazetteer.path", ["a,b [1", "c"]),
+        (["training.epochs=3", "training.epochs=5"], {}, "training.epochs", [5]),  # set anew
+        (["training.seed=7"], {}, "training.seed", [7]),
+        ([], {"train_sizes": (10, 0)}, "training.train_size", [10, 0]),
+        ([], {"n_folds": 2}, "training.choose", ["last", "last"]),  # a fold has no dev
     ],
 )
-def test_a_value_that_would_do_nothing_beside_others_is_an_error(settings, options):
-    with pytest.raises(ConfigError, match="given twice"):
+def test_values_are_read_as_they_are_written(settings, options, name, values):
+    trials = plan_trials(FinetuneConfig(), settings, **options)
+
+    assert [attrgetter(name)(trial.config) for trial in trials] == values
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "message"),
+    [
+        (["head.kin=crf"], {}, "kin: unknown"),
+        (["head.kind"], {}, "head.kind"),
+        (["head.kind=tree,crf"], {}, "tree"),
+        ([], {"seeds": (1, 1)}, "twice"),
+        (["optimizer.lr=1e-4,2e-4", "optimizer.lr=1e-3,2e-3"], {}, "given twice"),
+        (["optimizer.lr=1e-4,2e-4", "optimizer.lr=1e-3"], {}, "given twice"),
+        (["training.seed=4"], {"seeds": (1, 2)}, "given twice"),
+        (["training.train_size=50"], {"train_sizes": (10, 20)}, "given twice"),
+        (["training.seed=1,2"], {}, "--seeds 1,2,3"),  # seeds are not chosen among
+        (["head.kind=softmax,crf", "head.class_weights=inverse"], {}, "trained on whole sentences"),
+        ([], {"n_folds": 1}, "two or more"),
+        ([], {"n_folds": -2}, "two or more"),
+    ],
+)
+def test_what_is_no_trial_is_an_error(settings, options, message):
+    with pytest.raises(ConfigError, match=message):
         plan_trials(FinetuneConfig(), settings, **options)
-
-
-def test_one_value_may_stand_for_one_that_was_set_before():
-    [trial] = plan_trials(FinetuneConfig(), ["training.epochs=3", "training.epochs=5"])
-
-    assert trial.config.training.epochs == 5
-
-
-def test_a_seed_that_is_set_is_the_seed():
-    [trial] = plan_trials(FinetuneConfig(), ["training.seed=7"])
-
-    assert (trial.name, trial.config.training.seed) == ("seed-7", 7)
-
-
-def test_seeds_are_not_chosen_among():
-    with pytest.raises(ConfigError, match="--seeds 1,2,3"):
-        plan_trials(FinetuneConfig(), ["training.seed=1,2"])
-
-
-def test_each_of_several_heads_must_go_with_the_other_settings():
-    with pytest.raises(ConfigError, match="trained on whole sentences"):
-        plan_trials(FinetuneConfig(), ["head.kind=softmax,crf", "head.class_weights=inverse"])
-
-
-@pytest.mark.parametrize("n_folds", [1, -2])
-def test_one_fold_is_none(n_folds):
-    with pytest.raises(ConfigError, match="two or more"):
-        plan_trials(FinetuneConfig(), [], n_folds=n_folds)
 
 
 @pytest.mark.parametrize(
