@@ -168,18 +168,6 @@ def test_forms_are_found_by_the_rule(rule):
         assert [text[start:end] for start, end, _ in matches] == expected
 
 
-def test_offsets_count_code_points_of_the_text_as_it_is():
-    text = "😀 İİ İzmir 👩‍🚀 BERLIN."
-
-    assert SurfaceMatcher(["Berlin", "izmir"], lang=None).find(text) == [(5, 10, 1), (15, 21, 0)]
-
-
-def test_no_form_or_no_text_finds_nothing():
-    assert SurfaceMatcher([], lang=None).find("Berlin") == []
-    assert SurfaceMatcher(["Berlin"], lang=None).find("") == []
-    assert SurfaceMatcher(["", "a\nb"], lang=None).find("a\nb") == []
-
-
 def test_a_long_line_of_nested_forms_takes_no_memory_for_each_match():
     peaks = []
     for longest in (10, 40):

@@ -137,28 +137,6 @@ def test_forms_fold_by_language():
     assert match("Işık yok", forms, lang="tr") == [(0, 4, "IŞIK")]
 
 
-def test_matches_leave_mentions_alone():
-    text = "Die Stadt Berlin, Berlin und Groß-Berlin"
-    forms = {"stadt berlin": "Berlin", "berlin": "Berlin", "stadt": "Stadt"}
-
-    found = match(text, forms, [(10, 16), (10, 13)])
-
-    assert [(text[start:end], title) for start, end, title in found] == [
-        ("Berlin", "Berlin"),  # "Stadt" is the beginning of a longer form, which overlaps a link
-        ("Berlin", "Berlin"),
-    ]
-
-
-def test_offsets_are_those_of_the_text():
-    text = "😀 İİ „BERLIN“"
-
-    assert match(text, {"berlin": "Berlin"}) == [(6, 12, "Berlin")]
-
-
-def test_no_form_finds_nothing():
-    assert match("Berlin", {}) == []
-
-
 @pytest.mark.parametrize(
     ("text", "title", "link", "kept"),
     [
