@@ -245,7 +245,7 @@ def test_damaged_records_are_rejected_with_their_place(tmp_path):
 
 
 def test_hostile_pages_are_rejected_and_the_others_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr("pipelines.transforms.news.Bounds", partial(Bounds, seconds=3))
+    monkeypatch.setattr("pipelines.transforms.news.Bounds", partial(Bounds, seconds=2))
     pages = tmp_path / "pages"
     pages.mkdir()
     for name in ("museum.html", "bruecke.html"):

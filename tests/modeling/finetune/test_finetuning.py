@@ -103,20 +103,16 @@ def test_a_temperature_at_its_bound_is_reported(
     assert ("which is the bound" in capsys.readouterr().err) == is_reported
 
 
-def test_a_finished_run_is_left_as_it_is(tmp_path, ner, bases, finetune):
-    finetune(tmp_path / "run", ner, bases / "plain", epochs=1)
-    made = (tmp_path / "run" / "seed-1" / "final" / "model.safetensors").stat().st_mtime_ns
+def test_a_finished_run_is_left_as_it_is_and_other_settings_are_refused(
+    tagger_run, ner, bases, finetune, capsys
+):
+    weights_file = tagger_run / "seed-1" / "final" / "model.safetensors"
+    made = weights_file.stat().st_mtime_ns
 
-    assert finetune(tmp_path / "run", ner, bases / "plain", epochs=1) == 0
-    now = (tmp_path / "run" / "seed-1" / "final" / "model.safetensors").stat().st_mtime_ns
-    assert now == made
-
-
-def test_other_settings_are_refused_unless_forced(tmp_path, ner, bases, finetune, capsys):
-    finetune(tmp_path / "run", ner, bases / "plain", epochs=1)
-
-    assert finetune(tmp_path / "run", ner, bases / "plain", "crf_small", epochs=1) == 1
-    assert 'config.head.kind: "softmax" there, "crf" here' in capsys.readouterr().err
+    assert finetune(tagger_run, ner, bases / "plain", "crf_small", epochs=6) == 0
+    assert finetune(tagger_run, ner, bases / "plain", "softmax_small", epochs=6) == 1
+    assert 'config.head.kind: "crf" there, "softmax" here' in capsys.readouterr().err
+    assert weights_file.stat().st_mtime_ns == made
 
 
 def test_the_summary_names_the_best_setting_on_dev(tmp_path, ner, bases, finetune):
