@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
 _WHITE = "".join(filter(str.isspace, map(chr, range(0x3001))))
 _BLANK = _WHITE.replace("\n", "")
-_LONG = 10_000
 _SIGNS = 8  # a block of at most so many characters may say nothing: a full stop, brackets
 
 
@@ -200,12 +199,6 @@ class PageBlocks:
                 piece = piece.lstrip()
             else:
                 piece = piece.lstrip(" ")
-        if len(piece) > _LONG:  # short pieces, as the end of the text is cut off often
-            for i in range(0, len(piece) - _LONG, _LONG):
-                self.parts.append(piece[i : i + _LONG])
-            short = piece[(len(piece) - 1) // _LONG * _LONG :]
-            self.length += len(piece) - len(short)
-            piece = short
         if piece:
             self.parts.append(piece)
             self.length += len(piece)

@@ -37,7 +37,6 @@ LONG_SENTENCE = 800
 """The characters beyond which a sentence counts as very long: about 120 words."""
 _LONG_WORD = 30
 _SHORT = 1000  # characters
-_NEAR_DIGITS, _OTHER_DIGIT = 1, 2  # kinds of code units outside ASCII, see ``_kinds``
 _SPACED, _HANGUL = "\u0e00", "\uac00"
 """The bounds of the code points whose scripts are mostly written without spaces; a sentence in them
 of at most two characters counts as one word."""
@@ -68,11 +67,9 @@ def count_page(
         counters[f"expanded/{name}"] = n
     if page.n_not_expanded:
         counters["templates.not_expanded"] = page.n_not_expanded
-    outside = _MARKUP.sub(" ", page.simplified)
-    n_numbers, digits = _digits(outside)
-    counters["numbers.in_wikitext"] = n_numbers
-    if (n_numbers, digits) != _digits(page.text):
-        lost = Counter(_numbers(outside)[0]) - Counter(_numbers(page.text)[0])
+    outside, shown = _numbers(_MARKUP.sub(" ", page.simplified)), _numbers(page.text)
+    counters["numbers.in_wikitext"] = len(outside)
+    if outside != shown and (lost := Counter(outside) - Counter(shown)):
         counters["numbers.lost"] = lost.total()
     _count_words(page, counters)
     _count_sentences(page, sentences, counters)
@@ -93,7 +90,7 @@ def _count_words(page: PageText, counters: Counter[str]) -> None:
         ("in_tables", page.in_tables),
     ):
         joined = "\n|".join(parts)
-        counters[f"numbers.{place}"] = len(_numbers(joined)[0]) if joined else 0
+        counters[f"numbers.{place}"] = len(_numbers(joined)) if joined else 0
         if place != "in_templates":
             counters[f"words.{place}"] = count_values(joined)
 
@@ -135,47 +132,29 @@ def count_values(text: str) -> int:
     return max(count_words(text) - n_signs, 0)
 
 
-def _digits(text: str) -> tuple[int, list[int] | list[str]]:
-    """Count the numbers in a text, and each digit (which is fast).
-
-    A lost number changes both counts, unless the same digits appear again elsewhere on the page. If
-    digits of other scripts may occur, the second value is the sorted list of the numbers instead.
-    """
-    numbers, may_have_others = _numbers(text)
-    if may_have_others:
-        return len(numbers), sorted(numbers)
-    digits = np.frombuffer("".join(numbers).encode(), np.uint8) - ord("0")
-    return len(numbers), np.bincount(digits, minlength=10).tolist()
-
-
-def _numbers(text: str) -> tuple[list[str], bool]:
-    """List the numbers in a text; the flag tells whether digits of other scripts may occur."""
+def _numbers(text: str) -> list[str]:
+    """List the numbers in a text, in digits of any script."""
     codes = code_units(text)
-    kind = 0 if text.isascii() else _kinds().take(codes).max()
-    if kind == _OTHER_DIGIT or len(text) < _SHORT:
-        return _NUMBER.findall(text), kind > 0
+    if len(text) < _SHORT or (not text.isascii() and _has_digits().take(codes).any()):
+        return _NUMBER.findall(text)
     # for a long text, arrays are faster than the pattern
     is_digit = codes - codes.dtype.type(48) < 10
     is_kept = is_digit.copy()
     is_kept[1:] |= is_digit[:-1]
     kept = codes[is_kept].astype(np.uint8)
     kept[~is_digit[is_kept]] = ord(" ")  # after each number
-    return kept.tobytes().decode().split(), kind > 0
+    return kept.tobytes().decode().split()
 
 
 @cache
-def _kinds() -> npt.NDArray[np.uint8]:
-    """Make a table of all UTF-16 code units: 0, ``_NEAR_DIGITS`` or ``_OTHER_DIGIT``.
+def _has_digits() -> npt.NDArray[np.bool_]:
+    """Make a table of all UTF-16 code units: whether it is a digit outside ASCII.
 
     A surrogate may be half of a digit, and counts as one.
     """
-    kinds = np.zeros(0x10000, np.uint8)
-    for first, end in ((0x660, 0x1C60), (0xA620, 0xAC00), (0xD800, 0x10000)):
-        kinds[first:end] = _NEAR_DIGITS
-        digits = [code for code in range(first, end) if chr(code).isdecimal()]
-        kinds[digits] = _OTHER_DIGIT
-    kinds[0xD800:0xE000] = _OTHER_DIGIT
-    return kinds
+    return np.array(
+        [i > 0x7F and (chr(i).isdecimal() or 0xD800 <= i < 0xE000) for i in range(0x10000)]
+    )
 
 
 def links_add_up(counters: Mapping[str, int]) -> bool:
