@@ -50,7 +50,7 @@ def labelled(
     odds = np.exp(features[first, LINKED])
     weights[first] = 1 - np.minimum(1, odds * (1 - _SELDOM) / _SELDOM)
     weights[weights < _LEAST] = 0
-    kept = (is_free | (weights > 0)) & judged.may_be_added
+    kept = (is_free | (weights > 0)) & (judged.spelling[:, 6] > 0)
     truth = judged.is_right.astype(np.float64)
     return judged.found.documents[kept], features[kept], truth[kept], weights[kept]
 

@@ -40,6 +40,7 @@ NAMES = (
     "further capital",
     "no case",
     "is the title",
+    "is the title, but for endings",
     "starts a sentence",
     "capital after",
     "capital before",
@@ -51,7 +52,7 @@ NAMES = (
 )
 """The names of the features, in order."""
 _SHIFT = np.int64(1 << 32)
-LINKED, PRIOR, AFTER, BEFORE, INSIDE, NAME = 0, 2, 14, 15, 18, 19
+LINKED, PRIOR, AFTER, BEFORE, INSIDE, NAME = 0, 2, 15, 16, 19, 20
 """The features by which a refusal is explained, and those of a name before a small word."""
 
 
@@ -102,13 +103,6 @@ class JudgedPlaces:
         """The first link that overlaps each place, as an index; -1: none."""
         self.spelling = facts.spelling[found.forms].astype(np.int64)
         """The columns of ``SPELLING`` of each place."""
-        self.may_be_added = (self.spelling[:, 6] > 0) & (
-            (self.spelling[:, 7] > 0) | (not facts.has_titles)
-        )
-        """Whether a form is no number, and is the title, but for endings, unless there are none.
-
-        Other forms have further meanings too often, even where the model is sure of them.
-        """
 
     def features(self) -> Floats:
         """Compute the features of places, shape (N, F), as ``NAMES`` lists them."""
@@ -119,7 +113,7 @@ class JudgedPlaces:
             self._is_part_of_a_title(),
             np.minimum(self.spelling[:, 0], 4),
             np.log(np.maximum(self.spelling[:, 1], 1)),
-            *self.spelling[:, 2:6].T,
+            *self.spelling[:, [2, 3, 4, 5, 7]].T,
             *self._surroundings(),
         )
         return np.column_stack([np.asarray(column, np.float64) for column in columns])

@@ -85,7 +85,9 @@ class PlaceGate:
         """Return the probabilities of places, if they are known, and which places are sure."""
         if self.evidence is not None:
             chances = self.evidence.probabilities(features)
-            return chances, self.evidence.accepts(chances) & judged.may_be_added
+            # Other forms have further meanings too often, even where the model is sure of them.
+            is_title = (judged.spelling[:, 7] > 0) | (not self.known.facts.has_titles)
+            return chances, self.evidence.accepts(chances) & is_title
         found, most = judged.found, max(FREQUENT * float(self.known.sizes[0, 0]), FEWEST)
         is_rare = self.known.forms[found.forms, 0] < most
         spans = _Spans(found.starts, found.ends, judged.spelling, is_rare)
