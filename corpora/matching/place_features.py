@@ -49,6 +49,8 @@ NAMES = (
     "capital before a small word",
     "name before a small word",
     "capital after a small word",
+    "word after that no link shows",
+    "word before that no link shows",
 )
 """The names of the features, in order."""
 _SHIFT = np.int64(1 << 32)
@@ -204,15 +206,19 @@ class JudgedPlaces:
         after, is_upper_after = contexts.words_after(found.ends)
         before, is_upper_before = contexts.words_before(found.starts)
         name, is_inside, _ = contexts.names_before(found.starts)
+        after_name = self._words_elsewhere(after)[:, :2]
+        before_name = self._words_elsewhere(before)[:, 2:4]
         return (
             contexts.starts_sentence(found.starts),
             is_upper_after,
             is_upper_before,
-            _type_word(self._words_elsewhere(after)[:, :2], after),
-            _type_word(self._words_elsewhere(before)[:, 2:4], before),
+            _type_word(after_name, after),
+            _type_word(before_name, before),
             is_inside,
             _type_word(self._words_elsewhere(name)[:, 4:], name),
             contexts.has_name_after(found.ends),
+            (after > 0) & ~after_name.any(axis=1),
+            (before > 0) & ~before_name.any(axis=1),
         )
 
     def _words_elsewhere(self, words: Numbers) -> Numbers:

@@ -53,7 +53,15 @@ def wiki(*, n=80):
         yield document(
             number,
             *("They went to ", (linked, linked), " and saw ", (other, other), ", where a ", bank),
-            *(" went ", up, ". Then they left ", plain, " for the ", (name, name), " in 1920."),
+            *(
+                " went ",
+                up,
+                ". Then they saw ",
+                plain,
+                ", and left for the ",
+                (name, name),
+                " in 1920.",
+            ),
         )
 
 
@@ -217,13 +225,13 @@ def test_a_known_form_that_is_refused_blocks_what_lies_inside_it(tmp_path, text,
 
 def test_only_remove_takes_out_doubtful_title_matches_and_adds_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(place_gate, "DOUBTFUL", 0.25)  # so few pages leave everything possible
-    match = ("bank", "Bank", "title_match")
+    match = ("bank", "Bank of Velmo", "title_match")
     town = ("Velmo", "Velmo", "title_match")
     other = ("grammar", "Grammar", "title_match")  # no form of the list: its page links it
-    part = "Here ", ("Velmo", "Velmo"), " is, and ", town, " went "
-    more = document(99, *part, match, " again by ", other, ".")
+    part = "Here ", ("Velmo", "Velmo"), " is, and ", town, ", where a "
+    more = document(99, *part, match, " went by ", other, ".")
     write_dataset(tmp_path / "documents", [*wiki(), more])
-    (tmp_path / "forms.tsv").write_text(FORMS.replace("Bank of Velmo", "Bank"), encoding="utf-8")
+    (tmp_path / "forms.tsv").write_text(FORMS, encoding="utf-8")
 
     assert run(tmp_path, tmp_path / "out", "--only-remove", "--min-precision", "0.8") == 0
 
