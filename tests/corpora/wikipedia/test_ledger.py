@@ -89,6 +89,7 @@ def test_a_box_before_a_paragraph_leaves_no_hole():
         ("{{Fmtn|1000}}", "1000"),
         ("{{Cite quran|2|255}}", "2:255"),
         ("{{km2|367.58|m}}", "367.58 km²"),
+        ("{{km to mi|590|abbr=yes}}", "590 km"),
         ("{{USS|Nautilus|SSN-571|6}}", "USS Nautilus"),
         ("{{начало цитаты}}wide{{конец цитаты|источник=p. 7}}", "wide — p. 7"),
     ],
