@@ -7,7 +7,6 @@ Examples:
   onoma benchmark --input mine.txt --split-of mine.txt=test --output build/mine
 """
 
-import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -34,7 +33,7 @@ from corpora.segmentation.language_tags import check_tag
 from corpora.system.parsing import JsonObject
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import FileOptions, option, option_table, refuse, values_in
+from pipelines.options import FileOptions, option, option_table, refuse, said, values_in
 
 if TYPE_CHECKING:
     from corpora.ner.health import ColumnSource
@@ -250,11 +249,8 @@ def graph(units: PCollection, settings: BenchmarkSettings, run: Run) -> PCollect
     from pipelines.transforms import elements, ner
 
     splits = {name: split for name, split in settings.splits.items() if split != CUT}
-    texts = {
-        name.removeprefix(_TEXT): file
-        for name, file in run.auxiliary.items()
-        if name.startswith(_TEXT)
-    }
+    names = [name for name in run.auxiliary if name.startswith(_TEXT)]
+    texts = {name.removeprefix(_TEXT): run.auxiliary[name] for name in names}
     make = elements.per_record(
         ner.make_ner_rows,
         splits=splits,
@@ -371,16 +367,13 @@ def _notes(build: "Build", *, illegal: str) -> dict[str, str]:
     return notes | {name: f"{count:,}" for name, count in shown.items()}
 
 
-def next_steps(options: Options) -> list[str]:
-    """Tell what was made, and which commands may follow."""
-    output = shlex.quote(str(options.output))
-    return [
-        f"made  {output} (dataset); {output}/sources.tsv says what each file holds",
-        f"read  {output}/card.md before you trust a score",
-        f"next  onoma verify {output}",
-        f"      onoma convert {output} --to conll",
-        f"      onoma finetune crf --ner {output} --model … --output …",
-    ]
+next_steps = said("""\
+made  {output} (dataset); {output}/sources.tsv says what each file holds
+read  {output}/card.md before you trust a score
+next  onoma verify {output}
+      onoma convert {output} --to conll
+      onoma finetune crf --ner {output} --model … --output …
+""")
 
 
 main = partial(run.main, "pipelines.benchmark_to_ner", "benchmark")

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from corpora.datasets.rows import document_to_row, sentence_to_row
+from corpora.datasets.rows import sentence_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
 from corpora.document import Document, Sentence
@@ -25,6 +25,14 @@ def write_dataset(folder, *parts, schema="documents", plan=None, counters=None, 
     about |= {"accounting": account, "counters": counters or {}}
     write_json(folder / "dataset.json", about)
     return folder
+
+
+def document_to_row(document):
+    """Return the row of a document, with lists of pairs for its maps."""
+    row = asdict(document)
+    for owner, name in ((row, "metadata"), *((m, "attributes") for m in row["mentions"])):
+        owner[name] = [{"key": key, "value": value} for key, value in owner[name].items()]
+    return row
 
 
 def as_row(record):

@@ -1,6 +1,6 @@
-"""Conversion of documents and sentences to rows and back; maps become lists of pairs."""
+"""Documents and sentences from rows, and sentences to rows; lists of pairs become maps."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
@@ -9,13 +9,7 @@ from corpora.errors import InvalidDocumentError
 
 Row = dict[str, Any]
 """Name of a column to its value. Any: Arrow does not tell Python types of columns."""
-_DOCUMENT, _PARAGRAPH, _SENTENCE = (
-    tuple(field.name for field in fields(kind)) for kind in (Document, Paragraph, Sentence)
-)
-
-
-def _pairs(values: Mapping[str, str]) -> list[Row]:
-    return [{"key": key, "value": values[key]} for key in values]
+_SENTENCE = tuple(field.name for field in fields(Sentence))
 
 
 def _items(values: list[Row] | None) -> list[Row]:
@@ -27,29 +21,6 @@ def _items(values: list[Row] | None) -> list[Row]:
 
 def _mapping(pairs: list[Row] | None) -> dict[str, str]:
     return {pair["key"]: pair["value"] for pair in _items(pairs)}
-
-
-def document_to_row(document: Document) -> Row:
-    """Convert a document to a row of a ``documents`` dataset."""
-    row: Row = {name: getattr(document, name) for name in _DOCUMENT}
-    row["paragraphs"] = [
-        {name: getattr(paragraph, name) for name in _PARAGRAPH} for paragraph in document.paragraphs
-    ]
-    row["sentences"] = [{"start": s.start, "end": s.end} for s in document.sentences]
-    row["mentions"] = [
-        {
-            "start": m.start,
-            "end": m.end,
-            "entity": m.entity,
-            "label": m.label,
-            "origin": m.origin,
-            "score": m.score,
-            "attributes": _pairs(m.attributes),
-        }
-        for m in document.mentions
-    ]
-    row["metadata"] = _pairs(document.metadata)
-    return row
 
 
 def document_from_row(row: Row) -> Document:

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from corpora.datasets.document_batches import batch_of, documents_of
 from corpora.datasets.filling import filled, lacks_only_nullable
-from corpora.datasets.rows import FROM_ROW, Row, document_to_row
+from corpora.datasets.rows import FROM_ROW, Row
 from corpora.datasets.schemas import SCHEMAS, Schema
 from corpora.document import Document, Sentence
 from corpora.errors import CorpusError, DamagedDatasetError, ShardSchemaError, UsageError
@@ -146,7 +146,7 @@ class ShardWriter:
         return self
 
     def write(self, row: Row | Document) -> None:
-        """Add a row, or a document as one; it reaches the disk with its batch."""
+        """Add a row, or a document where all rows are; it reaches the disk with its batch."""
         self._rows.append(row)
         text = row.text if isinstance(row, Document) else row.get("text") or ""
         self._n_characters += len(text)
@@ -190,12 +190,10 @@ class ShardWriter:
 
 def _batch_of(rows: Sequence[Row | Document], schema: Schema) -> pa.RecordBatch:
     """Convert rows to a batch; raise ``CorpusError`` for values that a column cannot hold."""
-    documents = [row for row in rows if isinstance(row, Document)]
     try:
-        if len(documents) == len(rows) and schema.name == "documents":
-            return batch_of(documents)
-        values = [document_to_row(row) if isinstance(row, Document) else row for row in rows]
-        return pa.RecordBatch.from_pylist(values, schema=schema.columns)
+        if isinstance(rows[0], Document):
+            return batch_of(cast("Sequence[Document]", rows))
+        return pa.RecordBatch.from_pylist(rows, schema=schema.columns)
     except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
         if len(rows) > 1:  # find the row
             for row in rows:

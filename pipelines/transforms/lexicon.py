@@ -59,7 +59,6 @@ def number_symbols(work: WorkDirectory, *, per: str, min_count: int) -> Iterator
     """Assign numbers to all symbols; cut the strings into ranges by their first two symbols.
 
     Rows of ``firsts``. Fails where each document has a lexicon, and two documents have the same id.
-
     ``per``: the scope of a lexicon: ``document``, ``group`` or ``all``. ``min_count``: the minimal
     count of a candidate.
     """
@@ -109,9 +108,7 @@ def count_strings(
 
 
 def join_strings(work: WorkDirectory, *, min_count: int) -> None:
-    """Join the strings of all parts in one table on disk.
-
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit]``. Fails where there is no string.
+    """Join the strings of all parts in one table on disk; fails where there is no string.
 
     ``min_count``: the minimal count of a candidate, for the error message.
     """
@@ -121,8 +118,6 @@ def join_strings(work: WorkDirectory, *, min_count: int) -> None:
 
 def score_strings(work: WorkDirectory, *, score: str = "product") -> None:
     """Compute mutual information and scores in the table of ``join_strings``.
-
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit]``
 
     ``score``: a name in ``corpora.lexicon.scores.SCORES``.
     """
@@ -140,9 +135,8 @@ def mark_strings(
 ) -> Iterator[Counts]:
     """Mark known words, names, parts of words, compounds, and strings that end in a function word.
 
-    After ``score_strings``. A function word may also stand at the beginning.
-
-    Raises ``InputChangedError`` where a list has changed.
+    After ``score_strings``. A function word may also stand at the beginning. Raises
+    ``InputChangedError`` where a list has changed.
 
     ``known``: a list of known words, or none. ``names``: a list of names, or none.
     ``are_in_both_scripts``: whether spellings of these words in traditional Chinese are known, too.
@@ -166,11 +160,9 @@ def rank_strings(
 ) -> Iterator[Rows | Counts]:
     """Rank the strings of each lexicon by score.
 
-    After ``mark_strings``; rows of ``ranks``.
-
-    ``drop``: marks: a string with one of them gets no rank. ``demote``: marks: for each of them
-    that a string has, its score is halved. ``top``: the fraction of the ranked strings, the best
-    ones, that count as words.
+    After ``mark_strings``; rows of ``ranks``. ``drop``: marks: a string with one of them gets no
+    rank. ``demote``: marks: for each of them that a string has, its score is halved. ``top``: the
+    fraction of the ranked strings, the best ones, that count as words.
     """
     strings = _strings(work.address, mode="r+")
     ranked = rank(strings, drop=sorted(set(drop)), demote=sorted(set(demote)), top=top)

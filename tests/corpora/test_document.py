@@ -3,14 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpora.datasets.rows import (
-    document_from_row,
-    document_to_row,
-    sentence_from_row,
-    sentence_to_row,
-)
+from corpora.datasets.rows import document_from_row, sentence_from_row, sentence_to_row
 from corpora.document import Document, Mention, Paragraph, Sentence, Span, without_crossing
 from corpora.errors import InvalidDocumentError
+from tests.datasets import document_to_row
 
 
 def document(**columns):

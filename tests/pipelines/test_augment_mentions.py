@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from corpora.datasets.rows import document_to_row
 from corpora.datasets.shards import open_dataset
 from corpora.document import Document, Mention
 from pipelines.augment_mentions import main
-from tests.datasets import write_dataset
+from tests.datasets import document_to_row, write_dataset
 from tests.pipelines.test_documents_to_examples import published
 
 pytestmark = pytest.mark.usefixtures("without_runner")

@@ -8,7 +8,6 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import open_dataset, read_batches
 from corpora.document import Document, Mention, Span
@@ -20,7 +19,7 @@ from corpora.store.inspection import verify
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from pipelines.documents_to_examples import main
 from tests.corpora.entity_ids import id_of
-from tests.datasets import write_dataset
+from tests.datasets import document_to_row, write_dataset
 from tests.pipelines.interrupting import broken_after
 
 pytestmark = pytest.mark.usefixtures("without_runner")

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 import corpora.runs.build
-from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
 from corpora.document import Document, Mention
@@ -19,7 +18,7 @@ from corpora.runs.receipts import Accounting, Receipt, write_receipt
 from corpora.store.inspection import main as shards
 from corpora.system.files import sha256_of
 from pipelines.tei_to_ner import Options, plan
-from tests.datasets import write_dataset
+from tests.datasets import document_to_row, write_dataset
 from tests.killing import files_of
 from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, run
 

@@ -15,7 +15,6 @@ from apache_beam.options.pipeline_options import PipelineOptions, StandardOption
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms import core, userstate
 
-from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, open_dataset
 from corpora.document import Document
@@ -32,6 +31,7 @@ from pipelines.transforms import elements, plain, shards
 from pipelines.transforms.elements import EndOfUnit, InUnit
 from pipelines.transforms.files import SourceFile
 from pipelines.transforms.plain import WriteDocuments
+from tests.datasets import document_to_row
 from tests.killing import files_of
 from tests.pipelines.test_news_to_documents import SAMPLES
 from tests.pipelines.test_news_to_documents import run as run_pages

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.datasets.document_batches import batch_of, documents_of
-from corpora.datasets.rows import document_from_row, document_to_row
+from corpora.datasets.rows import document_from_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.document import Document, Mention, Paragraph, Span, without_crossing
 from corpora.errors import InvalidDocumentError
+from tests.datasets import document_to_row
 
 COLUMNS = SCHEMAS["documents"].columns
 TEXT = "Jena und Weimar, 🎈 Ulm und Jena."

@@ -8,7 +8,6 @@ import pytest
 
 import onoma
 from corpora.concordance.__main__ import main as concordance
-from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import open_dataset
 from corpora.diff.__main__ import compare_all
@@ -18,6 +17,7 @@ from corpora.runs.plan import fingerprint_of
 from corpora.store.inspection import show, verify
 from corpora.system.files import sha256_of
 from tests.corpora.diff.two_versions import document, write_documents, write_rows
+from tests.datasets import document_to_row
 
 
 @pytest.mark.parametrize(

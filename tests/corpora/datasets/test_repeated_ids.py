@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from corpora.datasets import repeated_ids
 from corpora.datasets.repeated_ids import Shared, find_repeated, find_shared
-from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
 from corpora.document import Document
+from tests.datasets import document_to_row
 
 SCHEMA = SCHEMAS["redirects"]
 IDS = st.text(max_size=3) | st.text("aé", min_size=250, max_size=300)

@@ -96,10 +96,11 @@ import os, random, resource, sys
 from dataclasses import replace
 from pathlib import Path
 from corpora.errors import CorpusError
-from corpora.datasets.rows import FROM_ROW, document_to_row
+from corpora.datasets.rows import FROM_ROW
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, read_batches
 from tests.corpora.diff.two_versions import document
+from tests.datasets import document_to_row
 
 folder, schema = Path(sys.argv[1]), SCHEMAS["documents"]
 with ShardWriter(folder / "whole", replace(schema, compression=None)) as writer:

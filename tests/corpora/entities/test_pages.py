@@ -2,10 +2,10 @@
 
 import pyarrow as pa
 
-from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.document import Document, Paragraph, Span
 from corpora.entities.pages import MAX_DESCRIPTION, columns_of_pages
+from tests.datasets import document_to_row
 
 
 def batch(*documents):

@@ -4,12 +4,12 @@ from functools import cache
 
 import pyarrow as pa
 
-from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.document import Document, Mention, Span, without_crossing
 from corpora.examples.maker import COLUMNS, ExampleMaker, ExampleRules
 from corpora.examples.mentions import MentionRules
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
+from tests.datasets import document_to_row
 
 LISTS = ("input_ids", "word_starts", "sentence_starts", "entity_ids", "entity_starts")
 LETTERS = "abcdé中"

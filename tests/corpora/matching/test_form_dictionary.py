@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpora.datasets.rows import document_from_row, document_to_row
+from corpora.datasets.rows import document_from_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
 from corpora.document import Document, Mention, without_crossing
@@ -21,6 +21,7 @@ from corpora.matching.form_dictionary import (
     read_meanings_file,
 )
 from corpora.matching.form_table import SurfaceMatcher
+from tests.datasets import document_to_row
 
 
 def meanings(*rows):

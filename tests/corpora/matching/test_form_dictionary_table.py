@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
 from corpora.document import Document, Mention, without_crossing
@@ -22,6 +21,7 @@ from corpora.matching.form_dictionary import (
     choose_forms,
     parts_of,
 )
+from tests.datasets import document_to_row
 
 # Latin, Greek and Turkish cases; Chinese, Korean, Thai with its vowels; combining marks.
 LETTERS = "aAbBéÉßİıΣσς1 .-\n漢字한글กำ\u0301\u200d\x02"

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
 from corpora.errors import CorpusError
@@ -16,6 +15,7 @@ from corpora.runs.receipts import Accounting, Receipt, read_receipt, write_recei
 from corpora.runs.work_directory import WorkDirectory
 from corpora.system.writing import write_text
 from tests.corpora.diff.two_versions import document
+from tests.datasets import document_to_row
 
 UNITS = tuple(Unit(number) for number in range(12))
 STAGE = Stage("extract", UNITS, {"pages": "documents"})

@@ -1,6 +1,5 @@
 """Runs to put into a store, and what is in it."""
 
-from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, open_dataset
 from corpora.runs.build import hold as hold_output
@@ -8,6 +7,7 @@ from corpora.runs.plan import Plan, Unit
 from corpora.runs.receipts import Accounting, Receipt, write_receipt
 from corpora.system.writing import write_text
 from tests.corpora.diff.two_versions import document
+from tests.datasets import document_to_row
 
 
 def make(output, text, *, write_side_files=None, **parameters):

@@ -6,7 +6,6 @@ import pyarrow as pa
 import pytest
 
 from corpora.datasets.forgetting import UNREAD, Forgetting, hash_of
-from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import open_dataset
 from corpora.errors import CorpusError, UsageError
@@ -19,6 +18,7 @@ from corpora.store.versions import publish
 from corpora.system.files import sha256_of
 from tests.corpora.diff.two_versions import document, write_rows
 from tests.corpora.store.stored_runs import make, text_of
+from tests.datasets import document_to_row
 
 TODAY = "2026-11-23"
 

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
 from corpora.errors import DamagedDatasetError
@@ -12,6 +11,7 @@ from corpora.runs.journal import hash_of
 from corpora.store.inspection import verify
 from tests.corpora.diff.two_versions import document
 from tests.corpora.store.stored_runs import make
+from tests.datasets import document_to_row
 
 
 def edited(file, change):

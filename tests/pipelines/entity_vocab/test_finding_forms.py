@@ -4,12 +4,12 @@ import shutil
 
 import pyarrow as pa
 
-from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
 from corpora.document import Document
 from corpora.runs.work_directory import WorkDirectory
 from pipelines.transforms.entities import count_forms, index_forms
+from tests.datasets import document_to_row
 
 
 def test_a_unit_reads_the_index_of_the_forms_and_none_of_their_shards(tmp_path):
