@@ -16,7 +16,6 @@ from pipelines.graph import Run
 from tests.pipelines import broken_graphs
 from tests.processes import PYTHONPATH, children_of, end_of, lives, session_of, wait_for
 
-ROOT = Path(__file__).resolve().parents[2]
 STUCK = """import sys
 from pathlib import Path
 from tests.pipelines import broken_graphs

@@ -18,7 +18,6 @@ from corpora.errors import CorpusError
 from corpora.system.writing import write_json
 from tests.corpora.entity_ids import id_of
 
-COLUMNS = SCHEMAS["entities"].columns
 TOTALS = pa.schema(
     [*(SCHEMAS["entity_totals"].columns), pa.field("title", pa.string())]
 )  # what is chosen

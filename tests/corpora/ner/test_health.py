@@ -1,18 +1,14 @@
 import json
 import time
 from functools import partial
-from pathlib import Path
 
 import pytest
 
 from corpora.document import Sentence
 from corpora.errors import UsageError
 from corpora.ner.card import list_findings, to_json, to_markdown
-from corpora.ner.conll import write_conll
 from tests.ner_files import examine, read_conll
 
-ROOT = Path(__file__).resolve().parents[3]
-COLUMNS = ("all", "train", "test", "dev")
 ARENDT = {
     "person": (1702, 1303, 182, 217),
     "place": (1087, 891, 111, 85),
@@ -278,10 +274,3 @@ def test_missing_and_empty_splits_make_a_card(texts):
 def test_no_split_at_all_is_refused():
     with pytest.raises(UsageError):
         examine({})
-
-
-@pytest.fixture
-def files(tmp_path):
-    for split, texts in {"train": ["Jena/B-LOC ist gut"], "dev": ["Jena/B-LOC"]}.items():
-        write_conll(sentences(split, *texts), tmp_path / f"{split}.conll")
-    return tmp_path

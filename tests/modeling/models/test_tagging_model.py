@@ -28,8 +28,6 @@ ENCODERS = {
     "entity-aware": {"positions": "learned", "attention": "entity_aware", "n_entities": 9},
 }
 
-DECODERS = {name for record in HEADS.values() for name in record.decoders}
-
 
 def encoder_config(name="absolute", **settings):
     small = {"width": 16, "n_layers": 2, "n_heads": 2, "inner_width": 32, "max_positions": 24}

@@ -24,7 +24,6 @@ REGISTER = """<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><body>
   <idno type="geonames">2868788</idno></place></listPlace>
 </body></text></TEI>"""
 SPACE = "https://example.org/register"
-ALIAS = {"count": 1, "prior": 1.0, "link_probability": 1.0}
 Address = Annotated[str, StringConstraints(pattern=r"\{\{id\}\}")]
 
 
