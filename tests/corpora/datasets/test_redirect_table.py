@@ -110,6 +110,15 @@ def test_long_chains_are_counted_whatever_their_order(order, back):
     check(pairs, [str(number) for number in range(41)])
 
 
+def test_chain_is_followed_ten_steps_and_no_further(tmp_path):
+    titles = [f"t{number}" for number in range(MAX_STEPS + 2)]
+
+    summary = build(tmp_path, chain(*titles))
+
+    assert RedirectTable(tmp_path).resolve(["t0", "t1"]).to_pylist() == ["t0", titles[-1]]
+    assert (summary.longest_chain, summary.n_too_long) == (MAX_STEPS + 1, 1)
+
+
 def test_examples_of_loops_are_bounded(tmp_path):
     summary = build(tmp_path, [(str(number), str(number)) for number in range(150)])
 
