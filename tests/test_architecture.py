@@ -206,28 +206,17 @@ def test_no_circles_of_files():
     list(TopologicalSorter(graph).static_order())  # raises CycleError
 
 
-def test_rooms_of_corpora_import_only_from_rooms_before_them():
+@pytest.mark.parametrize(
+    ("package", "rooms"), [("corpora", ROOMS), ("modeling", (*MODELING_ROOMS, *MODELING_COMMANDS))]
+)
+def test_rooms_import_only_from_rooms_before_them(package, rooms):
     upward = {}
-    for file in sorted((ROOT / "corpora").rglob("*.py")):
-        room = file.relative_to(ROOT / "corpora").parts[0].removesuffix(".py")
-        if room in COMMANDS or room == "__init__":
-            continue
-        allowed = {*ROOMS[: ROOMS.index(room) + 1], "__version__"}
-        if wrong := rooms_imported(file) - allowed:
-            upward[file.relative_to(ROOT).as_posix()] = wrong
-
-    assert not upward
-
-
-def test_rooms_of_modeling_import_only_from_rooms_before_them():
-    upward = {}
-    rooms = (*MODELING_ROOMS, *MODELING_COMMANDS)
-    for file in sorted((ROOT / "modeling").rglob("*.py")):
-        room = file.relative_to(ROOT / "modeling").parts[0].removesuffix(".py")
-        if room == "__init__":
+    for file in sorted((ROOT / package).rglob("*.py")):
+        room = file.relative_to(ROOT / package).parts[0].removesuffix(".py")
+        if room == "__init__" or (package == "corpora" and room in COMMANDS):
             continue
         allowed = {*rooms[: rooms.index(room) + 1], "__version__"}
-        if wrong := rooms_imported(file, "modeling") - allowed:
+        if wrong := rooms_imported(file, package) - allowed:
             upward[file.relative_to(ROOT).as_posix()] = wrong
 
     assert not upward

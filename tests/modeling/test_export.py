@@ -155,33 +155,22 @@ def test_a_vocabulary_that_is_larger_than_the_model_is_not_exported(
     assert "base: its tokenizer has 65 subwords, its encoder only" in capsys.readouterr().err
 
 
-def test_a_vocabulary_is_trimmed_by_datasets_of_text_alone(tmp_path, bases, examples, capsys):
-    arguments = ["--output", str(tmp_path / "small"), "--trim-vocabulary", str(examples)]
-
-    with pytest.raises(SystemExit, match="2"):
-        main([str(bases / "plain"), *arguments])
-
-    assert "a dataset of examples. Name one of documents" in capsys.readouterr().err
-
-
-def test_a_vocabulary_is_not_trimmed_by_no_text(tmp_path, bases, make_ner, capsys):
+def test_a_vocabulary_is_trimmed_by_a_dataset_of_text_alone(
+    tmp_path, bases, examples, make_ner, capsys
+):
     empty = make_ner(tmp_path / "empty", [])
-    arguments = ["--output", str(tmp_path / "small"), "--trim-vocabulary", str(empty)]
+    for given, said in (
+        (examples, "a dataset of examples. Name one of documents"),
+        (empty, f"--trim-vocabulary {empty}: no text"),
+        (examples.parent, f"holds datasets, but is none. Name one: {examples.name}"),
+    ):
+        arguments = ["--output", str(tmp_path / "small"), "--trim-vocabulary", str(given)]
 
-    with pytest.raises(SystemExit, match="2"):
-        main([str(bases / "plain"), *arguments])
+        with pytest.raises(SystemExit, match="2"):
+            main([str(bases / "plain"), *arguments])
 
-    assert f"--trim-vocabulary {empty}: no text" in capsys.readouterr().err
+        assert said in capsys.readouterr().err
     assert not (tmp_path / "small").exists()
-
-
-def test_folder_of_several_datasets_is_no_dataset_to_trim_by(tmp_path, bases, examples, capsys):
-    arguments = ["--output", str(tmp_path / "small"), "--trim-vocabulary", str(examples.parent)]
-
-    with pytest.raises(SystemExit, match="2"):
-        main([str(bases / "plain"), *arguments])
-
-    assert f"holds datasets, but is none. Name one: {examples.name}" in capsys.readouterr().err
 
 
 def test_some_layers_of_an_encoder_are_a_smaller_one(tmp_path, examples):

@@ -26,49 +26,27 @@ def document(*entities):
     return Document(id="d", group="letters", source="d", text="A " * 9, mentions=mentions)
 
 
-def test_mentions_get_canonical_ids_and_names():
+def test_mentions_get_canonical_ids_and_names_also_if_they_have_ids_of_several_schemes():
     register = open_registers([f"{REGISTER}/*.xml"])
-
-    found, counters = identify(
-        document("letters:o1", "geonames:2879139", "letters:x", None, "letters:p3 letters:p5"),
-        register,
-    )
-
-    assert [(m.entity, m.attributes.get("name")) for m in found.mentions] == [
-        ("letters:o1", "Jena"),
-        ("letters:o2", "Leipzig"),
-        ("letters:x", None),
-        (None, None),
-        ("letters:p3 letters:p5", "Ahlensteg, Konrad; Sollnow, Emmerich"),
-    ]
-    assert counters == {
-        "register: mentions with an id that it has": 3,
-        "register: mentions with an id that leads nowhere": 1,
+    expected = {
+        "letters:o1": ("letters:o1", "Jena"),
+        "geonames:2879139": ("letters:o2", "Leipzig"),
+        "letters:x": ("letters:x", None),
+        None: (None, None),
+        "letters:p3 letters:p5": ("letters:p3 letters:p5", "Ahlensteg, Konrad; Sollnow, Emmerich"),
+        "gazetteer:15 geonames:2879139": ("letters:o2", "Leipzig"),
+        "letters:o2 geonames:2879139": ("letters:o2", "Leipzig"),
+        "letters:x geonames:2879139": ("letters:x letters:o2", "Leipzig"),
+        "geonames:2879139 letters:o1 wiki:Q1": ("letters:o2 letters:o1 wiki:Q1", "Leipzig; Jena"),
     }
 
+    found, counters = identify(document(*expected), register)
 
-def test_ids_of_several_schemes_are_one_entity_if_the_register_knows_one():
-    register = open_registers([f"{REGISTER}/*.xml"])
-
-    found, counters = identify(
-        document(
-            "gazetteer:15 geonames:2879139",
-            "letters:o2 geonames:2879139",
-            "letters:x geonames:2879139",
-            "geonames:2879139 letters:o1 wiki:Q1",
-        ),
-        register,
-    )
-
-    assert [(m.entity, m.attributes.get("name")) for m in found.mentions] == [
-        ("letters:o2", "Leipzig"),
-        ("letters:o2", "Leipzig"),
-        ("letters:x letters:o2", "Leipzig"),
-        ("letters:o2 letters:o1 wiki:Q1", "Leipzig; Jena"),
-    ]
+    named = [(m.entity, m.attributes.get("name")) for m in found.mentions]
+    assert named == list(expected.values())
     assert counters == {
-        "register: mentions with an id that it has": 4,
-        "register: mentions with an id that leads nowhere": 2,
+        "register: mentions with an id that it has": 7,
+        "register: mentions with an id that leads nowhere": 3,
     }
 
 

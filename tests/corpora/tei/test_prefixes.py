@@ -272,19 +272,14 @@ def test_a_reference_is_written_with_the_prefix_that_others_have(edition):
         assert undo(made.data, name="x.xml") == data
 
 
-@pytest.mark.parametrize("definitions", [ALL, ""], ids=["declared", "not declared"])
-def test_a_prefix_that_no_reference_of_a_file_has_is_not_written(definitions, edition):
+@pytest.mark.parametrize(
+    ("definitions", "attributes"), [(ALL, {}), ("", {}), ("", {"@ref": "gnd:1"})]
+)
+def test_a_prefix_that_no_reference_of_a_file_has_or_that_it_does_not_declare_is_not_written(
+    definitions, attributes, edition
+):
     data = tei("<p>Eva</p>", definitions).encode()
-    name = find(data, edition, "Eva", entity="gnd:1", attributes={})
-
-    written = write(data, edition, name)
-
-    assert body(written) == '<p><persName ref="http://d-nb.info/gnd/1">Eva</persName></p>'
-
-
-def test_a_file_that_does_not_declare_the_prefix_of_others_gets_the_address(edition):
-    data = tei("<p>Eva</p>").encode()
-    name = find(data, edition, "Eva", entity="gnd:1", attributes={"@ref": "gnd:1"})
+    name = find(data, edition, "Eva", entity="gnd:1", attributes=attributes)
 
     written = write(data, edition, name)
 

@@ -42,13 +42,22 @@ def test_annotations_in_stand_off_become_mentions_of_what_they_point_to(edition)
     assert document.mentions[0].attributes["element"] == "annotation"
 
 
-def test_a_span_group_in_the_text_points_into_it_and_is_no_text(edition):
-    xml = (
-        '<p><anchor xml:id="a"/>Ida <hi>R<anchor xml:id="b"/></hi>oth.</p>'
-        '<spanGrp><span type="person" from="#a" to="#b">Ida R.</span></spanGrp>'
-    )
-
-    assert mark(read(xml, edition).document) == "[Ida R|person]oth."
+@pytest.mark.parametrize(
+    ("xml", "marked"),
+    [
+        (
+            """<p><anchor xml:id="a"/>Ida <hi>R<anchor xml:id="b"/></hi>oth.</p>
+            <spanGrp><span type="person" from="#a" to="#b">Ida R.</span></spanGrp>""",
+            "[Ida R|person]oth.",
+        ),
+        (
+            '<p>Frau <milestone unit="person" spanTo="#z"/>Ida</p><p>Roth<anchor xml:id="z"/>.</p>',
+            "Frau [Ida\nRoth|person].",
+        ),
+    ],
+)
+def test_span_groups_and_milestones_point_into_the_text_and_are_none(xml, marked, edition):
+    assert mark(read(xml, edition).document) == marked
 
 
 @pytest.mark.parametrize(
@@ -66,14 +75,6 @@ def test_a_hyphen_that_is_removed_before_an_anchor_moves_no_name(xml, name, edit
     assert document.text == "Ahlensteg kam"
     [mention] = document.mentions
     assert document.text[mention.start : mention.end] == name
-
-
-def test_a_name_reaches_up_to_the_anchor_that_its_span_to_points_to(edition):
-    xml = (
-        '<p>Frau <milestone unit="person" spanTo="#z"/>Ida</p><p>Roth<anchor xml:id="z"/> kam.</p>'
-    )
-
-    assert mark(read(xml, edition).document) == "Frau [Ida\nRoth|person] kam."
 
 
 def test_a_pointer_that_leads_nowhere_is_counted(edition):

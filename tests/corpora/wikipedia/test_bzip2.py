@@ -161,32 +161,22 @@ def test_empty_streams_and_what_follows_the_last_stream_are_passed_over(path):
     assert all(isinstance(item, Chunk) for item in items)
 
 
-@pytest.mark.parametrize("byte", [10, 2000])
-def test_a_damaged_block_between_streams_costs_only_itself(byte, path):
+@pytest.mark.parametrize(
+    ("damaged", "byte", "offset"),
+    [(1, 10, 4), (1, 2000, 4), *((number, 5, 0) for number in range(3))],  # 5: the magic number
+)
+def test_a_damaged_block_costs_only_itself(damaged, byte, offset, path):
     parts = [noise(20_000, seed=n) for n in range(3)]
     packed = [bytearray(bz2.compress(part)) for part in parts]
-    packed[1][byte] ^= 0xFF
+    packed[damaged][byte] ^= 0xFF
     path.write_bytes(b"".join(packed))
 
     items = read(path, [])
 
-    assert text_of(items) == parts[0] + parts[2]
+    assert text_of(items) == b"".join(parts[:damaged] + parts[damaged + 1 :])
     [damage] = (item for item in items if isinstance(item, Damage))
-    assert damage.position == f"byte {len(packed[0]) + 4} of the compressed file"
-
-
-@pytest.mark.parametrize("lost", [0, 1, 2])
-def test_a_block_that_lost_its_magic_number_costs_only_itself(lost, path):
-    parts = [noise(20_000, seed=n) for n in range(3)]
-    packed = [bytearray(bz2.compress(part)) for part in parts]
-    packed[lost][5] ^= 0xFF
-    path.write_bytes(b"".join(packed))
-
-    items = read(path, [])
-
-    assert text_of(items) == b"".join(parts[:lost] + parts[lost + 1 :])
-    [damage] = (item for item in items if isinstance(item, Damage))
-    assert damage.position == f"byte {sum(map(len, packed[:lost]))} of the compressed file"
+    begin = sum(map(len, packed[:damaged])) + offset
+    assert damage.position == f"byte {begin} of the compressed file"
 
 
 def test_a_block_inside_a_stream_that_lost_its_magic_number_costs_only_itself(path):

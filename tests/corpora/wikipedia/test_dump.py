@@ -320,40 +320,35 @@ def test_a_dump_without_pages_is_none_the_less_one(tmp_path):
     assert examine(path, range_bytes=100, work_directory=tmp_path).complete
 
 
+NO_DUMPS = [
+    (b"", "is empty"),
+    (b"<html>404 Not Found</html>", "is no MediaWiki dump.*leave this one out with --exclude"),
+    (bz2.compress(b"<html></html>"), "is no MediaWiki dump"),
+    (bz2.compress(b""), "is no MediaWiki dump"),
+    (b"7z\xbc\xaf\x27\x1c and so on", "7z archive.*Unpack it"),
+    (b"PK\x03\x04 and so on", "zip archive.*Unpack it"),
+]
+BAD_HEADS = [
+    ((HEAD + FOOT).encode("utf-16"), "is in UTF-16.*iconv -f UTF-16"),
+    ((HEAD + FOOT).encode("utf-16-le"), "is in UTF-16"),
+    (b'<?xml version="1.0" encoding="ISO-8859-1"?>' + HEAD.encode("latin-1"), "ISO-8859-1"),
+    (HEAD.replace("<dbname>", "<db>").encode(), "head .* is not well-formed"),
+    (b'<!DOCTYPE mediawiki [<!ENTITY a "b">]>' + HEAD.encode(), "DOCTYPE"),
+    (HEAD.replace('key="14"', "").encode(), "head .* is not well-formed"),
+    (bz2.compress(HEAD.encode())[:100], "head cannot be read"),
+]
+
+
 @pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"", "is empty"),
-        (b"<html>404 Not Found</html>", "is no MediaWiki dump.*leave this one out with --exclude"),
-        (bz2.compress(b"<html></html>"), "is no MediaWiki dump"),
-        (bz2.compress(b""), "is no MediaWiki dump"),
-        (b"7z\xbc\xaf\x27\x1c and so on", "7z archive.*Unpack it"),
-        (b"PK\x03\x04 and so on", "zip archive.*Unpack it"),
-    ],
+    ("error", "data", "message"),
+    [*((UsageError, *row) for row in NO_DUMPS), *((DumpError, *row) for row in BAD_HEADS)],
 )
-def test_what_is_no_dump_is_refused(data, message, tmp_path):
+def test_what_is_no_dump_or_has_a_head_that_cannot_be_read_is_refused(
+    error, data, message, tmp_path
+):
     path = write(tmp_path, data)
 
-    with pytest.raises(UsageError, match=message):
-        examine(path, range_bytes=1000, work_directory=tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        ((HEAD + FOOT).encode("utf-16"), "is in UTF-16.*iconv -f UTF-16"),
-        ((HEAD + FOOT).encode("utf-16-le"), "is in UTF-16"),
-        (b'<?xml version="1.0" encoding="ISO-8859-1"?>' + HEAD.encode("latin-1"), "ISO-8859-1"),
-        (HEAD.replace("<dbname>", "<db>").encode(), "head .* is not well-formed"),
-        (b'<!DOCTYPE mediawiki [<!ENTITY a "b">]>' + HEAD.encode(), "DOCTYPE"),
-        (HEAD.replace('key="14"', "").encode(), "head .* is not well-formed"),
-        (bz2.compress(HEAD.encode())[:100], "head cannot be read"),
-    ],
-)
-def test_a_dump_whose_head_cannot_be_read_is_refused(data, message, tmp_path):
-    path = write(tmp_path, data)
-
-    with pytest.raises(DumpError, match=message):
+    with pytest.raises(error, match=message):
         examine(path, range_bytes=1000, work_directory=tmp_path)
 
 

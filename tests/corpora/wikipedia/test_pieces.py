@@ -62,21 +62,13 @@ def test_what_is_cut_is_not_cut_again(dump):
     assert times(pieces.folder) == before
 
 
-@pytest.mark.parametrize("lost", ["index.json", "piece-00001.zst"])
-def test_pieces_that_are_missing_are_made_again(lost, dump):
-    folder = cut(dump).folder
-    (folder / lost).unlink()
-
-    with pytest.raises(CorpusError, match="Run again"):
-        text_of(open_pieces(dump, work_directory=dump.parent / "work_directory"))
-
-    assert text_of(cut(dump)) == TEXT
-
-
-@pytest.mark.parametrize("n_bytes", [0, 50])
-def test_a_piece_that_is_shorter_than_it_was_is_not_trusted(n_bytes, dump):
-    folder = cut(dump).folder
-    os.truncate(folder / "piece-00001.zst", n_bytes)
+@pytest.mark.parametrize(
+    ("name", "n_bytes"),
+    [("index.json", None), *(("piece-00001.zst", n_bytes) for n_bytes in (None, 0, 50))],
+)
+def test_pieces_that_are_missing_or_shorter_than_they_were_are_made_again(name, n_bytes, dump):
+    path = cut(dump).folder / name
+    path.unlink() if n_bytes is None else os.truncate(path, n_bytes)
 
     with pytest.raises(CorpusError, match="Run again"):
         text_of(open_pieces(dump, work_directory=dump.parent / "work_directory"))

@@ -47,43 +47,42 @@ def test_a_split_without_rows_is_empty(tmp_path, samples):
     assert len(ExampleSet(tmp_path / "x", "validation")) == 0
 
 
-def test_a_missing_shard_is_named(tmp_path, samples):
-    path = samples.write(tmp_path / "x", samples.rows(9))
-    (path / "shard-00001.arrow").unlink()
-
-    with pytest.raises(DamagedDatasetError, match=r"shard-00001\.arrow: not readable"):
-        ExampleSet(path, "train")
+SHARD = "shard-00000.arrow"
 
 
-def test_a_truncated_shard_is_named(tmp_path, samples):
-    shard = samples.write(tmp_path / "x", samples.rows(9)) / "shard-00000.arrow"
-    shard.write_bytes(shard.read_bytes()[:-1])
-
-    with pytest.raises(DamagedDatasetError, match=r"shard-00000\.arrow: \d+ bytes, but"):
-        ExampleSet(tmp_path / "x", "train")
-
-
-def test_a_shard_of_other_bytes_is_named(tmp_path, samples):
-    shard = samples.write(tmp_path / "x", samples.rows(9)) / "shard-00000.arrow"
-    shard.write_bytes(b"?" * shard.stat().st_size)
-
-    with pytest.raises(CorpusError, match=r"shard-00000\.arrow: not readable as an Arrow file"):
-        ExampleSet(tmp_path / "x", "train")
-
-
-def test_a_shard_with_fewer_rows_than_listed_is_named(tmp_path, samples):
+@pytest.mark.parametrize(
+    ("name", "change", "error", "message"),
+    [
+        (SHARD, None, DamagedDatasetError, f"{SHARD}: not readable"),
+        (SHARD, lambda data: data[:-1], DamagedDatasetError, rf"{SHARD}: \d+ bytes, but"),
+        (
+            SHARD,
+            lambda data: b"?" * len(data),
+            CorpusError,
+            f"{SHARD}: not readable as an Arrow file",
+        ),
+        (
+            "dataset.json",
+            lambda data: data.replace(b'"rows": 9', b'"rows": 10'),
+            DamagedDatasetError,
+            f"{SHARD}: 9 rows, but .* 10",
+        ),
+        (
+            "dataset.json",
+            lambda data: data.replace(b'"examples"', b'"documents"'),
+            ShardSchemaError,
+            "not 'examples'",
+        ),
+    ],
+)
+def test_a_dataset_that_is_damaged_or_of_something_else_is_named(
+    tmp_path, samples, name, change, error, message
+):
     path = samples.write(tmp_path / "x", samples.rows(9), n_shards=1)
-    description = (path / "dataset.json").read_text()
-    (path / "dataset.json").write_text(description.replace('"rows": 9', '"rows": 10'))
+    if change is None:
+        (path / name).unlink()
+    else:
+        (path / name).write_bytes(change((path / name).read_bytes()))
 
-    with pytest.raises(DamagedDatasetError, match=r"shard-00000\.arrow: 9 rows, but .* 10"):
-        ExampleSet(path, "train")
-
-
-def test_a_dataset_of_something_else_is_refused(tmp_path, samples):
-    path = samples.write(tmp_path / "x", samples.rows(9))
-    description = (path / "dataset.json").read_text()
-    (path / "dataset.json").write_text(description.replace('"examples"', '"documents"'))
-
-    with pytest.raises(ShardSchemaError, match="not 'examples'"):
+    with pytest.raises(error, match=message):
         ExampleSet(path, "train")
