@@ -158,20 +158,16 @@ def test_the_report_says_that_most_links_lead_to_other_entities(inputs, tmp_path
     assert "`onoma vocab --existing any`" in report
 
 
-@pytest.mark.parametrize(("entity", "n_more"), [("History of Velmo", 0), ("Velmo (river)", 1)])
-def test_a_title_in_another_case_with_a_finer_link_is_no_error(tmp_path, entity, n_more):
-    forms = f"{FORMS}Velmos\tx:Velmo\t1\t0.4\n"
-    linked = document(99, "The past ", ("Velmos", entity), " was short.")
+def test_a_title_in_another_case_is_no_error_where_a_link_is_finer(tmp_path):
+    (tmp_path / "forms.tsv").write_text(f"{FORMS}Velmos\tx:Velmo\t1\t0.4\n", encoding="utf-8")
     judged = []
-    for name, documents in {"without": [*wiki()], "with": [*wiki(), linked]}.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "forms.tsv").write_text(forms, encoding="utf-8")
-        write_dataset(tmp_path / name / "documents", documents)
-        assert run(tmp_path / name, tmp_path / name / "out") == 0
-        counters = open_dataset(tmp_path / name / "out").description["counters"]
-        judged.append(counters["places.judged"])
+    for name in ("Velmo (river)", "History of Velmo"):
+        linked = document(99, "The past ", ("Velmos", name), " was short.")
+        write_dataset(tmp_path / "documents", [*wiki(), linked])
+        assert run(tmp_path, tmp_path / name) == 0
+        judged.append(open_dataset(tmp_path / name).description["counters"]["places.judged"])
 
-    assert judged[1] - judged[0] == n_more
+    assert judged[0] - judged[1] == 1
 
 
 def test_two_workers_write_the_same_bytes(inputs, tmp_path):
