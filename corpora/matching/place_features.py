@@ -30,7 +30,6 @@ NAMES = (
     "documents that link the form",
     "places that are links",
     "links that mean the entity",
-    "documents with the form",
     "entities linked together",
     "entity linked on the page",
     "part of another title on the page",
@@ -38,7 +37,6 @@ NAMES = (
     "characters",
     "capital",
     "further capital",
-    "no case",
     "is the title",
     "is the title, but for endings",
     "starts a sentence",
@@ -54,7 +52,7 @@ NAMES = (
 )
 """The names of the features, in order."""
 _SHIFT = np.int64(1 << 32)
-LINKED, PRIOR, AFTER, BEFORE, INSIDE, NAME = 0, 2, 15, 16, 19, 20
+LINKED, PRIOR, AFTER, BEFORE, INSIDE, NAME = 0, 2, 13, 14, 17, 18
 """The features by which a refusal is explained, and those of a name before a small word."""
 
 
@@ -115,7 +113,7 @@ class JudgedPlaces:
             self._is_part_of_a_title(),
             np.minimum(self.spelling[:, 0], 4),
             np.log(np.maximum(self.spelling[:, 1], 1)),
-            *self.spelling[:, [2, 3, 4, 5, 7]].T,
+            *self.spelling[:, [2, 3, 5, 7]].T,
             *self._surroundings(),
         )
         return np.column_stack([np.asarray(column, np.float64) for column in columns])
@@ -148,12 +146,10 @@ class JudgedPlaces:
         is_counted = ~np.isnan(stands)
         stands = np.where(is_counted, stands - own[2], places)
         links = np.where(is_counted, mentions, links)
-        n_documents = float(known.sizes[0, 0])
         return (
             _log_odds(linked_in, documents, plus=0.2),
             _log_odds(links, stands, plus=0.2),
             _log_odds(means, mentions, plus=0.3),
-            np.log((documents + 1) / (n_documents + 1)),
         )
 
     def _relatedness(self) -> Floats:
