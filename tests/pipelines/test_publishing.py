@@ -53,6 +53,18 @@ def test_fingerprint_does_not_know_how_the_work_is_done(tmp_path, settings):
     assert plan(options(tmp_path)).fingerprint == plan(options(tmp_path, **settings)).fingerprint
 
 
+def test_editions_with_line_numbers_are_planned_without_reading_them(tmp_path):
+    shutil.copytree(LETTERS, tmp_path / "letters")
+    copies = options(tmp_path, input=(f"{tmp_path}/letters/*.xml",), lines=True)
+    before = plan(copies)
+    for path in (tmp_path / "letters").glob("*.xml"):
+        status = path.stat()
+        path.write_bytes(b"x" * status.st_size)
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+    assert plan(copies).inputs == before.inputs
+
+
 def test_complete_data_without_receipts_is_still_complete(output, capsys):
     shutil.rmtree(output / ".build")
 
