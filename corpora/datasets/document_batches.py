@@ -5,10 +5,11 @@ the constructors are left out.
 """
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice, pairwise
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, islice, repeat
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +20,11 @@ from corpora.datasets.rows import document_from_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.document import ORIGINS, Document, Mention, Paragraph, Span
 
+T = TypeVar("T")
 _COLUMNS: Final = SCHEMAS["documents"].columns
-_NESTED: Final = ("paragraphs", "sentences", "mentions", "categories", "metadata")
+_KINDS: Final = {"paragraphs": Paragraph, "sentences": Span, "mentions": Mention, "categories": str}
+_NESTED: Final = (*_KINDS, "metadata")
 _Ints = npt.NDArray[np.int64]
-_Read = Callable[[int, int], Iterable[object]]
-_AT_ONCE = 512  # values that are objects before their owners are made: a cache holds them
 
 
 def documents_of(batch: pa.RecordBatch) -> list[Document]:
@@ -36,122 +37,80 @@ def documents_of(batch: pa.RecordBatch) -> list[Document]:
     is_collecting = gc.isenabled()
     gc.disable()  # among many new objects it would look for cycles again and again
     try:
-        readers = (_reader(batch.column(name), name) for name in _COLUMNS.names)
-        return list(_documents(*(read(0, len(batch)) for read in readers)))
+        columns = {
+            name: _divided(*_parts(batch, name)) if name in _KINDS else _objects(batch.column(name))
+            for name in batch.schema.names
+            if name != "metadata"
+        }
+        return _made(Document, columns | {"metadata": _maps(batch.column("metadata"))})
     finally:
         if is_collecting:
             gc.enable()
 
 
-def _reader(array: pa.Array, name: str = "") -> _Read:
-    """Make a function that returns the values of a column from one row up to another.
-
-    Equal strings are one object, except texts. ``name``: that of a column of documents.
-    """
-    if pa.types.is_list(array.type):
-        return _list_reader(array, name)
-    if array.null_count == len(array):
-        return lambda start, end: [None] * (end - start)
-    if pa.types.is_string(array.type) and name != "text":
-        encoded = array.dictionary_encode()
-        strings = np.array([*encoded.dictionary.to_pylist(), None], object)
-        indices = encoded.indices
-        places = (indices.fill_null(len(strings) - 1) if indices.null_count else indices).to_numpy()
-        return lambda start, end: strings[places[start:end]].tolist()
-    if array.null_count or name == "text":
-        return lambda start, end: array.slice(start, end - start).to_pylist()
-    numbers = array.to_numpy()
-    return lambda start, end: numbers[start:end].tolist()
+def _parts(batch: pa.RecordBatch, name: str) -> tuple[list[object], _Ints]:
+    """Make the spans, or categories, of a column; return also where each document's begin."""
+    values, offsets = _lists(batch, name)
+    kind = _KINDS[name]
+    if kind is str:
+        return _objects(values), offsets
+    columns = {
+        field.name: (_maps if pa.types.is_list(field.type) else _objects)(column)
+        for field, column in zip(values.type, values.flatten(), strict=True)
+    }
+    return _made(kind, columns), offsets
 
 
-def _list_reader(array: pa.ListArray, name: str) -> _Read:
-    """Make a function as above that returns tuples, or dictionaries for lists of pairs."""
-    values, offsets = _values(array)
-    columns = values.flatten() if pa.types.is_struct(values.type) else [values]
-    readers, make = [_reader(column) for column in columns], _MAKE.get(name, zip)
-    kind: Callable[..., object] = dict if make is zip else tuple
-    begins, lengths = offsets.tolist(), np.diff(offsets).tolist()
-
-    def read(start: int, end: int) -> Iterator[object]:
-        places = range(begins[start], begins[end] + _AT_ONCE, _AT_ONCE)
-        pieces = pairwise(min(place, begins[end]) for place in places)
-        rest = chain.from_iterable(make(*(read(*piece) for read in readers)) for piece in pieces)
-        return (kind(islice(rest, n)) if n else kind() for n in lengths[start:end])
-
-    return read
+def _made(kind: type[T], columns: Mapping[str, Sequence[object]]) -> list[T]:
+    """Make objects of a class with slots by its fields, which are checked already."""
+    things = [*map(object.__new__, repeat(kind, len(columns[next(iter(columns))])))]
+    for name, values in columns.items():
+        deque(map(getattr(kind, name).__set__, things, values), maxlen=0)
+    return things
 
 
-def _twin(kind: type) -> Any:  # Any: a class with the fields of ``kind``
-    """Make a class of which an object can become one of a frozen class, once its fields are set.
-
-    Fields of a frozen class itself are set in twice the time.
-    """
-    plain = {name: getattr(object, name) for name in ("__init__", "__setattr__", "__delattr__")}
-    return type(kind.__name__, kind.__bases__, {**plain, "__slots__": vars(kind)["__slots__"]})
-
-
-_Span, _Paragraph, _Mention, _Document = map(_twin, (Span, Paragraph, Mention, Document))
-
-
-def _documents(*columns: Iterable[object]) -> Iterator[Document]:
-    for values in zip(*columns, strict=True):
-        document = _Document()
-        document.id, document.group, document.source, document.lang, document.title = values[:5]
-        document.url, document.revision, document.timestamp, document.license = values[5:9]
-        document.text, document.paragraphs, document.sentences, document.mentions = values[9:13]
-        document.categories, document.metadata = values[13:]
-        document.__class__ = Document
-        yield document
-
-
-def _spans(*columns: Iterable[object]) -> Iterator[Span]:
-    for start, end in zip(*columns, strict=True):
-        span = _Span()
-        span.start, span.end = start, end
-        span.__class__ = Span
-        yield span
-
-
-def _paragraphs(*columns: Iterable[object]) -> Iterator[Paragraph]:
-    for start, end, kind, level in zip(*columns, strict=True):
-        paragraph = _Paragraph()
-        paragraph.start, paragraph.end, paragraph.kind, paragraph.level = start, end, kind, level
-        paragraph.__class__ = Paragraph
-        yield paragraph
-
-
-def _mentions(*columns: Iterable[object]) -> Iterator[Mention]:
-    for start, end, entity, label, origin, score, attributes in zip(*columns, strict=True):
-        mention = _Mention()
-        mention.start, mention.end, mention.entity, mention.label = start, end, entity, label
-        mention.origin, mention.score, mention.attributes = origin, score, attributes
-        mention.__class__ = Mention
-        yield mention
-
-
-_MAKE: Final[Mapping[str, Callable[..., Iterable[object]]]] = {
-    "paragraphs": _paragraphs,
-    "sentences": _spans,
-    "mentions": _mentions,
-    "categories": iter,
-}
-"""Name of a column of lists to what makes the objects in them from their checked fields."""
+def _lists(batch: pa.RecordBatch, name: str) -> tuple[pa.Array, _Ints]:
+    """Return the values of all lists in a column, and where each list begins and ends."""
+    return _values(batch.column(name))
 
 
 def _values(lists: pa.ListArray) -> tuple[pa.Array, _Ints]:
-    """Return the values of all lists in a column, and where each list begins and ends."""
-    if not lists.null_count:
-        offsets = lists.offsets.to_numpy().astype(np.int64)
-        return lists.flatten(), offsets - offsets[0]
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
     return lists.flatten(), np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+
+
+def _divided(values: list[T], offsets: _Ints) -> list[tuple[T, ...]]:
+    rest = iter(values)
+    return [tuple(islice(rest, length)) for length in np.diff(offsets).tolist()]
+
+
+def _objects(array: pa.Array) -> list[Any]:  # Any: Arrow does not tell Python types of columns
+    """Return the values of a column of numbers or strings; equal strings are one object."""
+    if array.null_count == len(array):
+        return [None] * len(array)
+    if pa.types.is_string(array.type):
+        encoded = array.dictionary_encode()
+        strings = [*encoded.dictionary.to_pylist(), None]
+        places = pc.fill_null(encoded.indices, len(strings) - 1)
+        return [strings[place] for place in places.to_numpy().tolist()]
+    if array.null_count:
+        return list(array.to_pylist())
+    return list(array.to_numpy().tolist())
+
+
+def _maps(pairs: pa.ListArray) -> list[dict[str, str]]:
+    values, offsets = _values(pairs)
+    if not len(values):
+        return [{} for _ in range(len(pairs))]
+    rest = zip(*map(_objects, values.flatten()), strict=True)
+    return [dict(islice(rest, n)) if n else {} for n in np.diff(offsets).tolist()]
 
 
 def _is_right(batch: pa.RecordBatch) -> bool:
     """Tell whether the rows are valid documents: what the constructors check."""
     lengths = pc.utf8_length(batch.column("text")).to_numpy()
     ids, categories = batch.column("id"), batch.column("categories").flatten()
-    mentions, offsets = _values(batch.column("mentions"))
+    mentions, offsets = _lists(batch, "mentions")
     columns = dict(zip((field.name for field in mentions.type), mentions.flatten(), strict=True))
     scores = columns["score"].drop_null().to_numpy()
     metadata = batch.column("metadata").flatten()
@@ -161,7 +120,7 @@ def _is_right(batch: pa.RecordBatch) -> bool:
         and not any(a.null_count for a in (*metadata.flatten()[:1], *attributes.flatten()[:1]))
         and {*columns["origin"].unique().to_pylist()} <= ORIGINS
         and bool(((scores >= 0) & (scores <= 1)).all())
-        and all(_are_disjoint(*_values(batch.column(name)), lengths) for name in _NESTED[:2])
+        and all(_are_disjoint(*_lists(batch, name), lengths) for name in _NESTED[:2])
         and _are_nested(mentions, offsets, lengths)
     )
 
