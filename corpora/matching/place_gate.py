@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 from corpora.datasets.columns import MentionColumn, mention_array, with_field, with_mentions
 from corpora.evidence.evidence import Evidence
 from corpora.matching.arrays import Numbers
-from corpora.matching.contexts import SpanContexts
 from corpora.matching.form_facts import Floats
 from corpora.matching.form_table import FormTable
 from corpora.matching.place_features import (
@@ -90,8 +89,7 @@ class PlaceGate:
             return chances, self.evidence.accepts(chances) & is_title
         found, most = judged.found, max(FREQUENT * float(self.known.sizes[0, 0]), FEWEST)
         is_rare = self.known.forms[found.forms, 0] < most
-        spans = _Spans(found.starts, found.ends, judged.spelling, is_rare)
-        return None, spans.are_likely(judged.texts.contexts) & (features[:, PRIOR] > 0)
+        return None, _are_likely(judged, is_rare=is_rare) & (features[:, PRIOR] > 0)
 
     def _stay(self, matches: Numbers, judged: JudgedPlaces, *, is_likely: Flags) -> Flags:
         """Tell which title matches stay: those that nothing speaks against.
@@ -132,23 +130,15 @@ class PlaceGate:
         return with_field(mentions, "score", pa.array(scores, pa.float32()))
 
 
-@dataclass(frozen=True)
-class _Spans:
-    """Spans with the columns of ``SPELLING``, and whether they stand in few documents."""
-
-    starts: Numbers
-    ends: Numbers
-    spelling: Numbers
-    is_rare: Flags
-
-    def are_likely(self, contexts: SpanContexts) -> Flags:
-        """Apply the rule that needs no truth."""
-        words, characters, capital, _, uncased = self.spelling.T[:5]
-        is_long = np.where(uncased > 0, characters >= _UNSPACED_CHARACTERS, words > 1)
-        is_name = (capital > 0) & ~contexts.starts_sentence(self.starts) & self.is_rare
-        is_upper_after = contexts.words_after(self.ends)[1]
-        is_part = is_upper_after | contexts.words_before(self.starts)[1]
-        return np.asarray((is_long | is_name) & ~is_part)
+def _are_likely(judged: JudgedPlaces, *, is_rare: Flags) -> Flags:
+    """Apply the rule that needs no truth; ``is_rare``: forms that stand in few documents."""
+    contexts, found = judged.texts.contexts, judged.found
+    words, characters, capital, _, uncased = judged.spelling.T[:5]
+    is_long = np.where(uncased > 0, characters >= _UNSPACED_CHARACTERS, words > 1)
+    is_name = (capital > 0) & ~contexts.starts_sentence(found.starts) & is_rare
+    is_upper_after = contexts.words_after(found.ends)[1]
+    is_part = is_upper_after | contexts.words_before(found.starts)[1]
+    return np.asarray((is_long | is_name) & ~is_part)
 
 
 def _reasons(features: Floats) -> dict[str, int]:
