@@ -17,6 +17,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--lr", type=float, default=5e-5)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--ways", nargs="+", default=["Trainer", *OURS], help="(default: all)")
     parser.add_argument("--trainer", type=int, help="a seed: train with Trainer in this process")
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -145,24 +147,28 @@ def main() -> None:
         args.output.mkdir(parents=True, exist_ok=True)
         (args.output / "scored.json").write_text(json.dumps(with_trainer(args)))
         return
-    for seed in args.seeds:
-        out = args.output / f"trainer-{seed}"
-        sizes = ["--sentences", args.sentences, "--epochs", args.epochs, "--lr", args.lr]
-        used = measured("benchmarks.trainer", *given, *sizes, "--output", out, "--trainer", seed)
-        way = {"set": args.ner.name, "seed": seed}
-        tell(way | {"way": "Trainer"}, used, json.loads((out / "scored.json").read_text()))
-        for name, (head, ratio) in OURS.items():
-            out = args.output / f"{head}-{ratio}-{seed}"
-            settings = {"epochs": args.epochs, "head_lr_ratio": ratio, "train_size": args.sentences}
-            to = [f"optimizer.lr={args.lr}"]
-            to += [f"training.{key}={value}" for key, value in settings.items()]
-            where = [*given, "--output", out, "--seeds", seed]
-            used = measured("modeling.finetune", head, *where, "--set", *to)
-            tested = measured("modeling.evaluate", out, "--ner", args.ner)
-            (scored,) = out.glob("evaluation/**/evaluation.json")
-            (run,) = json.loads(scored.read_text())["runs"].values()
-            used["cpu"] += tested["cpu"]
-            tell(way | {"way": name}, used, run["strict"]["micro"])
+    sizes = ["--sentences", args.sentences, "--epochs", args.epochs, "--lr", args.lr]
+    for seed, way in product(args.seeds, args.ways):
+        facts = {"set": args.ner.name, "seed": seed, "way": way}
+        if way == "Trainer":
+            out = args.output / f"trainer-{seed}"
+            used = measured(
+                "benchmarks.trainer", *given, *sizes, "--output", out, "--trainer", seed
+            )
+            tell(facts, used, json.loads((out / "scored.json").read_text()))
+            continue
+        head, ratio = OURS[way]
+        out = args.output / f"{head}-{ratio}-{seed}"
+        settings = {"epochs": args.epochs, "head_lr_ratio": ratio, "train_size": args.sentences}
+        to = [f"optimizer.lr={args.lr}"]
+        to += [f"training.{key}={value}" for key, value in settings.items()]
+        where = [*given, "--output", out, "--seeds", seed]
+        used = measured("modeling.finetune", head, *where, "--set", *to)
+        tested = measured("modeling.evaluate", out, "--ner", args.ner)
+        (scored,) = out.glob("evaluation/**/evaluation.json")
+        (run,) = json.loads(scored.read_text())["runs"].values()
+        used["cpu"] += tested["cpu"]
+        tell(facts, used, run["strict"]["micro"])
 
 
 def tell(way: dict[str, object], used: dict[str, float], scored: dict[str, Any]) -> None:
