@@ -14,6 +14,7 @@ from corpora.errors import CorpusError
 from corpora.reports.pages import Block, Heading, Items, Preformatted, Prose, Table, to_markdown
 from corpora.system.parsing import parse_json, read_json
 from modeling.evaluate.records import EvaluationRecord, RatedRecord, SavedEvaluation
+from modeling.evaluate.report import VERSION
 from modeling.training.records import Manifest
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ def read_evaluations(run: Path, name: str, manifest: Manifest) -> list[Report]:
     """Read the reports in RUN/evaluation that score this tagger, in the order of their folders.
 
     A report scores the tagger if it lists the tagger's trial (``seed-1``) and was made with the
-    same encoder, data and settings. Raises ``CorpusError`` for a damaged report.
+    same encoder, data and settings. Those of other versions are left out. Raises ``CorpusError``
+    for a damaged report.
     """
     evaluations: list[Report] = []
     for file in sorted((run / "evaluation").rglob("evaluation.json")):
@@ -78,7 +80,7 @@ def read_evaluations(run: Path, name: str, manifest: Manifest) -> list[Report]:
             report: EvaluationRecord = parse_json(file.read_text(encoding="utf-8"))
         except ValueError as error:
             raise CorpusError(f"{file}: damaged ({error}). Make the report again.") from error
-        if set(report) >= {"runs", "settings", "scores"}:
+        if set(report) >= {"runs", "settings", "scores"} and report.get("version") == VERSION:
             own = report["runs"].get(name.rsplit("/", maxsplit=1)[-1] or "tagger")
             if own and _made_with(manifest).items() <= report["settings"].items():
                 evaluations.append({**report, "own": own})

@@ -7,6 +7,7 @@ import pytest
 from corpora.errors import CorpusError
 from corpora.system.writing import write_json
 from modeling.evaluate.__main__ import main as evaluate
+from modeling.evaluate.report import VERSION
 from modeling.export.__main__ import main
 from modeling.export.card import read_evaluations
 
@@ -75,9 +76,10 @@ def test_reports_of_other_settings_are_not_its_scores(tmp_path):
         {"data": {"ner": "ddt"}},
     ]
     report = {"runs": {"seed-1": {}, "seed-2": {"n": 1}}, "settings": settings, "scores": {}}
-    folder = tmp_path / "evaluation" / "set-test"
-    folder.mkdir(parents=True)
-    write_json(folder / "evaluation.json", report)
+    for folder, version in ("set-test", VERSION), ("older", VERSION - 1):
+        (tmp_path / "evaluation" / folder).mkdir(parents=True)
+        made = report | {"version": version}
+        write_json(tmp_path / "evaluation" / folder / "evaluation.json", made)
 
     same = read_evaluations(tmp_path, "lr=1/seed-2", manifest)
     of_others = [read_evaluations(tmp_path, "seed-2", manifest | other) for other in others]

@@ -9,6 +9,7 @@ import pytest
 
 from corpora.ner.labels import load_label_map
 from modeling.evaluate.__main__ import main as evaluate
+from modeling.finetune import process
 from modeling.finetune.__main__ import main as finetune
 from modeling.finetune.data import NerData
 from modeling.finetune.process import TrainSettings, write_sentences
@@ -62,7 +63,7 @@ def accept_all(desk, numbers):
 @pytest.fixture
 def make_learner(letters, monkeypatch):
     """Return what makes a learner on these letters, whose commands run in this process."""
-    monkeypatch.setattr(learning, "CommandChain", JobHere)
+    monkeypatch.setattr(process, "CommandChain", JobHere)
 
     def make(desk, *, encoder=None, ner=None, on_use=lambda: None):
         folder = letters.output / ".workbench" / "training"
@@ -135,8 +136,8 @@ def test_of_two_pages_that_start_at_once_only_one_does(letters, make_learner, mo
     made, both_are_here, desk = [], threading.Event(), make_desk(letters)
     accept_all(desk, range(4))
     learner = make_learner(desk)
-    monkeypatch.setattr(learning, "CommandChain", Running)
-    monkeypatch.setattr(learning, "write_sentences", write_slowly)
+    monkeypatch.setattr(process, "CommandChain", Running)
+    monkeypatch.setattr(process, "write_sentences", write_slowly)
 
     with ThreadPoolExecutor(2) as pool:
         answers = [pool.submit(start, n) for n in range(2)]
