@@ -305,6 +305,7 @@ def _with_learned(
     matches can be taken over, both are taken.
     """
     from corpora.matching import name_edges
+    from corpora.runs.code import code_hash
     from corpora.segmentation import abbreviations
     from corpora.segmentation.sentences import has_table
     from corpora.segmentation.tables import read_checked
@@ -312,9 +313,10 @@ def _with_learned(
 
     table = read_checked(options.abbreviations) if options.abbreviations else None
     needs_table = table is None and not has_table(settings.site.lang)
-    before = earlier.plan["parameters"] if earlier else {}
+    is_of_this_code = earlier and earlier.plan["code"] == code_hash("wikipedia_to_documents")
+    before = earlier.plan["parameters"] if earlier and is_of_this_code else {}
     is_alike = (before.get("lang"), before.get("augment")) == (settings.site.lang, settings.augment)
-    if is_alike and "name_edges" in before:  # earlier versions have none
+    if is_alike:
         table = before["abbreviations"] if needs_table else table
         return replace(settings, abbreviations=table, name_edges=before["name_edges"])
     if settings.augment == "off" and not needs_table:

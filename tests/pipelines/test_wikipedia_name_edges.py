@@ -56,11 +56,11 @@ def test_a_run_after_one_without_matches_learns_the_words(tmp_path):
     assert matched(build(dump, tmp_path / "new", "--reuse", tmp_path / "old")) == [" in "]
 
 
-def test_a_run_after_one_of_a_version_without_words_learns_them(monkeypatch, tmp_path):
+def test_a_run_after_one_of_another_version_learns_the_words(monkeypatch, tmp_path):
     dump = dump_of(tmp_path, "kleinwiki-20261101-pages-articles.xml", n_links=2000)
     build(dump, tmp_path / "old")
     before = reuse.find_earlier(tmp_path / "old", output=tmp_path / "new")
-    del before.plan["parameters"]["name_edges"]
+    before.plan["code"] = before.plan["parameters"]["name_edges"] = "of another version"
     monkeypatch.setattr(reuse, "find_earlier", lambda *_, **__: before)
 
     assert matched(build(dump, tmp_path / "new", "--reuse", tmp_path / "old")) == [" in "]
