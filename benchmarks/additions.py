@@ -48,12 +48,13 @@ from corpora.evidence.evidence import cross_fit
 from corpora.evidence.places import Floats, TruthPlaces
 from corpora.evidence.precision import lowest_threshold, wilson
 from corpora.hashing.sampling import ratio
+from corpora.matching.contexts import Flags
 from corpora.matching.form_dictionary import Matching, build_table, choose_forms, read_meanings
 from corpora.matching.form_facts import FormFacts, write_facts
 from corpora.matching.form_table import FormTable
 from corpora.matching.link_truth import labelled
 from corpora.matching.name_edges import learn
-from corpora.matching.place_features import NAMES, PlaceKnowledge
+from corpora.matching.place_features import NAMES, TITLE, PlaceKnowledge
 from corpora.matching.survey import Survey, Texts, sum_surveys
 from corpora.matching.title_matches import Augmentation, match_pages
 from corpora.registers.entry import kind_of_label
@@ -151,12 +152,14 @@ def places_of(
     return TruthPlaces.of(features, truth, ids, names=NAMES, weights=weights).part(weights > 0)
 
 
-def found_again(places: TruthPlaces, values: Floats, n_links: int) -> str:
-    """Show which fraction of all links is found at each precision."""
-    cells = []
+def found_again(
+    places: TruthPlaces, values: Floats, n_links: int, *, added: Flags | None = None
+) -> str:
+    """Show which fraction of all links is found at each precision; ``added``: what may be added."""
+    cells, is_right = [], places.truth if added is None else places.truth * added
     for precision in PRECISIONS:
         threshold = lowest_threshold(precision, values, places)
-        n_right = 0.0 if threshold is None else places.truth[values >= threshold].sum()
+        n_right = 0.0 if threshold is None else is_right[values >= threshold].sum()
         cells.append(f"{n_right / n_links:10.1%}")
     return "".join(cells)
 
@@ -208,7 +211,8 @@ def measure_wiki(given: argparse.Namespace) -> None:
         print(f"{'all forms':<20}precision {right / total:.1%}, found {right / n_links:.1%}")
         by_probability = places.features[:, NAMES.index("places that are links")]
         print(f"{'link probability':<20}{found_again(places, by_probability, n_links)}")
-        print(f"{'gated':<20}{found_again(places, cross_fit(places), n_links)}")
+        chances, is_title = cross_fit(places), places.features[:, TITLE] > 0
+        print(f"{'gated':<20}{found_again(places, chances, n_links, added=is_title)}")
         documents = documents_of(given.documents)
         how = settings_of_titles(documents, given.lang)
         pairs = [title_truth(document, how) for document in documents]

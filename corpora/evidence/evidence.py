@@ -84,6 +84,7 @@ def learn(
     is_cautious: bool = False,
     unknown: Floats | None = None,
     n_parts: Sequence[int] = (1,),
+    added: int | None = None,
 ) -> Evidence:
     """Learn from places, and find the lowest threshold that reaches a precision.
 
@@ -91,7 +92,8 @@ def learn(
     interval must reach the precision. ``unknown``: features of places of unknown truth, whose mean
     probability above the threshold must reach it, too: they are not as the others are. ``n_parts``:
     tries for the steps of features (``Stepped.fit``); the one that finds most of the held-out
-    mentions is taken.
+    mentions is taken. ``added``: the index of the feature without which no place is added; what is
+    measured, and expected, is of places that have it.
     """
     fits = (_fitted(places, n, min_precision, is_cautious=is_cautious) for n in n_parts)
     evidence, chances, threshold = max(fits, key=lambda fitted: _recall(places, *fitted[1:]))
@@ -102,9 +104,15 @@ def learn(
         as_expected = TruthPlaces(places.names, unknown, there, groups, weights)
         lowest = lowest_threshold(min_precision, there, as_expected)
         threshold = None if lowest is None else max(threshold, lowest)
-        expected = None if threshold is None else float(there[there >= threshold].mean())
+        is_sure = np.zeros(len(there), np.bool_) if threshold is None else there >= threshold
+        is_sure &= True if added is None else unknown[:, added] > 0
+        expected = float(there[is_sure].mean()) if is_sure.any() else None
     if threshold is None:
         return evidence
+    if added is not None:
+        is_added = places.features[:, added] > 0
+        n_missed += float(places.truth[~is_added] @ places.weights[~is_added])
+        places, chances = places.part(is_added), chances[is_added]
     measured = measure(threshold, chances, places, n_missed=n_missed)
     return replace(evidence, measured=measured, expected=expected)
 

@@ -52,7 +52,7 @@ NAMES = (
 )
 """The names of the features, in order."""
 _SHIFT = np.int64(1 << 32)
-LINKED, PRIOR, AFTER, BEFORE, INSIDE, NAME = 0, 2, 13, 14, 17, 18
+LINKED, PRIOR, TITLE, AFTER, BEFORE, INSIDE, NAME = 0, 2, 11, 13, 14, 17, 18
 """The features by which a refusal is explained, and those of a name before a small word."""
 
 

@@ -23,6 +23,7 @@ from corpora.matching.place_features import (
     BEFORE,
     LINKED,
     PRIOR,
+    TITLE,
     JudgedPlaces,
     PlaceKnowledge,
 )
@@ -71,7 +72,8 @@ class PlaceGate:
         is_free = ~judged.found.overlap(texts.starts[matches], texts.ends[matches])
         added = np.flatnonzero(is_sure & is_free & (not only_remove))
         counts = Counter({"title_matches_removed": int((~is_kept).sum()), "added": len(added)})
-        counts.update(_reasons(features[~is_sure & is_free]))
+        refused = features[~is_sure & is_free]
+        counts.update(_reasons(refused, are_titles=self.known.facts.has_titles))
         if is_kept.all() and not len(added):
             return batch, counts
         scores = None if chances is None else chances[added]
@@ -85,7 +87,7 @@ class PlaceGate:
         if self.evidence is not None:
             chances = self.evidence.probabilities(features)
             # Other forms have further meanings too often, even where the model is sure of them.
-            is_title = (judged.spelling[:, 7] > 0) | (not self.known.facts.has_titles)
+            is_title = (features[:, TITLE] > 0) | (not self.known.facts.has_titles)
             return chances, self.evidence.accepts(chances) & is_title
         found, most = judged.found, max(FREQUENT * float(self.known.sizes[0, 0]), FEWEST)
         is_rare = self.known.forms[found.forms, 0] < most
@@ -141,12 +143,16 @@ def _are_likely(judged: JudgedPlaces, *, is_rare: Flags) -> Flags:
     return np.asarray((is_long | is_name) & ~is_part)
 
 
-def _reasons(features: Floats) -> dict[str, int]:
-    """Count refused places by the first reason that holds."""
+def _reasons(features: Floats, *, are_titles: bool) -> dict[str, int]:
+    """Count refused places by the first reason that holds.
+
+    ``are_titles``: entities are titles, which alone are added.
+    """
     kinds = {
         "several_entities": features[:, PRIOR] <= 0,
         "inside_a_longer_name": (features[:, AFTER] > 0) | (features[:, BEFORE] > 0),
         "seldom_a_name": features[:, LINKED] < _SELDOM,
+        "no_title": (features[:, TITLE] <= 0) & are_titles,
         "not_sure": np.ones(len(features), np.bool_),
     }
     rest, counts = np.ones(len(features), np.bool_), {}

@@ -17,7 +17,7 @@ from corpora.hashing.sampling import ratio
 from corpora.matching.form_facts import FormFacts, write_facts
 from corpora.matching.form_table import FormTable
 from corpora.matching.link_truth import labelled
-from corpora.matching.place_features import NAMES, PlaceKnowledge
+from corpora.matching.place_features import NAMES, TITLE, PlaceKnowledge
 from corpora.matching.place_gate import PlaceGate
 from corpora.matching.survey import COLUMNS, Survey, Texts, sum_surveys
 from corpora.runs.plan import Unit
@@ -109,6 +109,7 @@ def learn_gate(work: WorkDirectory, *, min_precision: float) -> Iterator[Counts]
         min_precision=min_precision,
         is_cautious=True,
         unknown=features[~is_known],
+        added=TITLE if _facts_of(work.address).has_titles else None,
     )
     write_text(work.tables / EVIDENCE, [evidence.to_json()])
 
