@@ -69,8 +69,8 @@ def count_page(
         counters["templates.not_expanded"] = page.n_not_expanded
     outside, shown = _numbers(_MARKUP.sub(" ", page.simplified)), _numbers(page.text)
     counters["numbers.in_wikitext"] = len(outside)
-    if outside != shown and (lost := Counter(outside) - Counter(shown)):
-        counters["numbers.lost"] = lost.total()
+    if outside != shown:
+        counters["numbers.lost"] = (Counter(outside) - Counter(shown)).total()
     _count_words(page, counters)
     _count_sentences(page, sentences, counters)
     return counters
