@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -126,6 +127,24 @@ def test_a_form_is_added_only_if_it_is_the_title(tmp_path):
     assert run(tmp_path, tmp_path / "out", "--min-precision", "0.5") == 0
 
     assert [form for form, _ in added(tmp_path / "out") if form[:3] == "Zel"] == ["Zelta"]
+
+
+def test_ids_are_added_though_one_is_like_its_form(tmp_path):
+    ids = {f"x:{town}": f"x:P{number}" for number, town in enumerate(TOWNS[1:])}
+    documents = [
+        replace(
+            each, mentions=[replace(m, entity=ids.get(m.entity, m.entity)) for m in each.mentions]
+        )
+        for each in wiki()
+    ]
+    write_dataset(tmp_path / "documents", documents)
+    forms = (f"{town}\t{ids.get(f'x:{town}', f'x:{town}')}\t1\t0.4\n" for town in TOWNS)
+    text = "".join([*forms, "bank\tx:Bank of Velmo\t1\t0.4\n"])
+    (tmp_path / "forms.tsv").write_text(text, encoding="utf-8")
+
+    assert run(tmp_path, tmp_path / "out", "--min-precision", "0.8") == 0
+
+    assert {form for form, _ in added(tmp_path / "out")} - {TOWNS[0], "bank"}
 
 
 def test_the_model_and_its_precision_lie_beside_the_output(inputs, tmp_path, capsys):
