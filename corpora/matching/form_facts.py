@@ -22,6 +22,7 @@ SPELLING = (
     *("words", "characters", "capital", "inner_capital", "uncased", "exact", "letter", "title"),
 )
 """The facts on the spelling of a form: see ``spelling``."""
+LETTER, LIKE_TITLE = SPELLING.index("letter"), SPELLING.index("title")
 _FEW = 0.1  # of the forms of ids, such as ``sturm:weimar``, those that are like the id
 _LETTER = re.compile(r"[^\W\d_]")
 _QUALIFIER = re.compile(r" ?[(（].*[)）]$")
@@ -49,7 +50,8 @@ class FormFacts:
         self._names = pa.Table.from_batches(batches, schema=_NAMES).column("entity")
         self.spelling: npt.NDArray[np.int8] = columns[3]
         """The facts of ``SPELLING`` on each form."""
-        self.has_titles = bool(self.spelling[:, 7].mean() > _FEW) if len(self.spelling) else False
+        is_like = self.spelling[:, LIKE_TITLE]
+        self.has_titles = bool(is_like.sum() > _FEW * len(is_like))
         """Whether entities are titles, and not ids, a few of which may be like a form."""
         self.words: npt.NDArray[np.uint64] = columns[4]
         """The hash of each form of at most ``MOST_WORDS`` words, folded; else 0."""

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpora.matching.arrays import Numbers
-from corpora.matching.form_facts import Floats, FormFacts, is_like_title
+from corpora.matching.form_facts import LETTER, Floats, FormFacts, is_like_title
 from corpora.matching.form_table import FormTable
 from corpora.matching.place_features import INSIDE, LINKED, NAME, JudgedPlaces, PlaceKnowledge
 from corpora.matching.survey import FormPlaces, Texts
@@ -50,7 +50,7 @@ def labelled(
     odds = np.exp(features[first, LINKED])
     weights[first] = 1 - np.minimum(1, odds * (1 - _SELDOM) / _SELDOM)
     weights[weights < _LEAST] = 0
-    kept = (is_free | (weights > 0)) & (judged.spelling[:, 6] > 0)
+    kept = (is_free | (weights > 0)) & (judged.spelling[:, LETTER] > 0)
     truth = judged.is_right.astype(np.float64)
     return judged.found.documents[kept], features[kept], truth[kept], weights[kept]
 

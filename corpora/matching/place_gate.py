@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from corpora.datasets.columns import MentionColumn, mention_array, with_field, with_mentions
 from corpora.evidence.evidence import Evidence
 from corpora.matching.arrays import Numbers
-from corpora.matching.form_facts import Floats
+from corpora.matching.form_facts import LETTER, Floats
 from corpora.matching.form_table import FormTable
 from corpora.matching.place_features import (
     AFTER,
@@ -68,7 +68,7 @@ class PlaceGate:
         matches = np.flatnonzero(is_match)
         is_kept = np.ones(len(is_match), np.bool_)
         is_kept[matches] = self._stay(matches, judged, is_likely=is_likely)
-        is_sure &= judged.spelling[:, 6] > 0  # years and other numbers are no names
+        is_sure &= judged.spelling[:, LETTER] > 0  # years and other numbers are no names
         is_free = ~judged.found.overlap(texts.starts[matches], texts.ends[matches])
         added = np.flatnonzero(is_sure & is_free & (not only_remove))
         counts = Counter({"title_matches_removed": int((~is_kept).sum()), "added": len(added)})

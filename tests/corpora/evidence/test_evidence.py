@@ -143,6 +143,20 @@ def test_mentions_without_a_place_lower_the_recall_alone():
     assert measured.recall.value == 0.5
 
 
+def test_what_is_measured_is_of_places_that_may_be_added():
+    places, unlike = drawn(10_000), drawn(10_000, seed=7).features
+
+    every = learn(places, min_precision=0.9, unknown=unlike)
+    evidence = learn(places, min_precision=0.9, unknown=unlike, added=1)
+
+    there, added = every.probabilities(unlike), evidence.measured
+    assert added.threshold == every.measured.threshold
+    assert added.precision.n_places < every.measured.precision.n_places
+    n_right = added.precision.value * added.precision.n_places
+    assert added.recall.value == pytest.approx(n_right / places.truth.sum())
+    assert evidence.expected == there[every.accepts(there) & (unlike[:, 1] > 0)].mean()
+
+
 def test_places_that_are_alike_within_documents_make_the_interval_wider():
     truth = np.tile(np.arange(10) < 5, 10)
 
