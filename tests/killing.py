@@ -7,7 +7,8 @@
 A process loads the libraries once. For each number it puts the output as it was before the run,
 forks a copy that runs the pipeline and is killed with SIGKILL instead of its operation of that
 number on the output, looks at what is left, and lets another copy run the same command to the end.
-Of a sample, each copy that goes on is killed at the next number, and the last one ends.
+Where a sample of the numbers is tried, each copy that resumes is killed at the next number, and the
+last one runs to the end.
 Prints a line of JSON for each scenario: how many operations a run makes, how many kills there were,
 and every violation:
 

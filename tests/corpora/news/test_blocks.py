@@ -1,5 +1,6 @@
 """Trees to blocks: text with single spaces, and links that stand where they stand."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml.html import document_fromstring, fragment_fromstring
@@ -124,6 +125,16 @@ def test_a_paragraph_that_an_extractor_cut_at_code_is_whole_again():
 
     assert placed == [*page, *cut[:2]]
     assert n_unknown == 2
+
+
+@pytest.mark.parametrize(("n", "is_joined"), [(20, True), (21, False)])
+def test_at_most_twenty_blocks_become_one(n, is_joined):
+    parts = [Block(f"word{number}", "code" if number % 2 else "p") for number in range(n)]
+    page = [Block(" ".join(part.text for part in parts), "p", (Hyperlink(0, 4, "/"),))]
+
+    placed, _ = with_places(parts, page)
+
+    assert placed == (page if is_joined else parts)
 
 
 def test_blocks_without_letters_are_not_taken_for_each_other():
