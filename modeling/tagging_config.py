@@ -96,9 +96,10 @@ class HeadConfig(Config):
     crf_init: Literal["off", "on", "neiss"] = "off"
     """The initial values of ``crf_ner``. ``off``: ω_f=1, ω_a=0, a plain chain; ``on``: ω_f=1,
     ω_a=10, with penalties from the start; ``neiss``: U(−0.05, 0.05), as in NEISS."""
-    span_features: Literal["both", "words", "entities"] = "both"
+    span_features: Literal["auto", "both", "words", "entities"] = "auto"
     """The states that score a span: [first subword; last subword; entity] (``both``), the first two
-    (``words``), or the last (``entities``)."""
+    (``words``), or the last (``entities``); ``auto``: ``both`` if the encoder reads entities, else
+    ``words``."""
     span_reading: Literal["alone", "joint"] = "alone"
     """``alone``: the entity of a span attends to the text and to itself, and nothing attends to it.
     ``joint``: as in LUKE, all attend to all, with at most 128 candidates at once; this is slower,
@@ -255,3 +256,11 @@ class TaggerConfig(Config):
     """G, the number of features from the gazetteer; 0: there is no gazetteer."""
     temperature: float = 1.0
     """The temperature of calibration, fitted on dev, by which logits are divided."""
+
+    @property
+    def span_features(self) -> Literal["both", "words", "entities"]:
+        """The states that score a span with this encoder."""
+        features = self.head.span_features
+        if features == "auto":
+            return "both" if self.encoder.reads_mentions else "words"
+        return features

@@ -159,7 +159,7 @@ def check_tagger(config: TaggerConfig) -> None:
     if not config.labels:
         raise ConfigError("A tagger needs labels: the training data has no name.")
     check_head(head)
-    reads_entities = head.scores_spans and head.span_features != "words"
+    reads_entities = head.scores_spans and config.span_features != "words"
     if reads_entities and not config.encoder.reads_mentions:
         raise ConfigError(
             f"head.span_features={head.span_features} needs an encoder that reads entities (LUKE, "
@@ -179,7 +179,7 @@ def build_head(config: TaggerConfig, class_weights: Tensor | None = None) -> Tok
             return SpanHead(
                 width=config.encoder.width,
                 n_labels=len(config.labels),
-                features=head.span_features,
+                features=config.span_features,
                 dropout=head.dropout,
                 n_features=config.n_features,
                 class_weights=class_weights,

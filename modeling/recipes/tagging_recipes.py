@@ -85,7 +85,12 @@ def luke() -> FinetuneConfig:
     """LUKE: span head, sentences with the text around them, 5 epochs, batches of 8."""
     return FinetuneConfig(
         head=HeadConfig(
-            kind="span", decoder="greedy", dropout=0.1, span_reading="joint", max_candidates=0.0
+            kind="span",
+            span_features="both",
+            decoder="greedy",
+            dropout=0.1,
+            span_reading="joint",
+            max_candidates=0.0,
         ),
         data=SentencesConfig(context="document"),
         optimizer=OptimizerConfig(

@@ -196,7 +196,7 @@ def test_relative_attention_has_entities_at_its_input(tmp_path, ner, bases, fine
 
 
 def test_spans_of_words_know_entities_too(tmp_path, ner, char_entity, finetune, forms):
-    settings = [f"data.entities={forms}", "head.span_features=words"]
+    settings = [f"data.entities={forms}"]
 
     assert finetune(tmp_path / "run", ner, char_entity, "span_small", settings=settings) == 0
 
@@ -207,7 +207,9 @@ def test_spans_cannot_be_entities_where_subwords_know_them(
     tmp_path, ner, char_entity, finetune, capsys
 ):
     with pytest.raises(SystemExit):
-        finetune(tmp_path / "run", ner, char_entity, "span_small")
+        finetune(
+            tmp_path / "run", ner, char_entity, "span_small", settings=["head.span_features=both"]
+        )
 
     assert "head.span_features=words" in capsys.readouterr().err
 

@@ -46,12 +46,12 @@ def test_each_head_learns(tmp_path, ner, bases, finetune, head, epochs):
 
 @pytest.mark.parametrize(("features", "epochs"), [("words", 6), ("both", 12)])
 def test_the_span_head_learns(tmp_path, ner, bases, finetune, features, epochs):
-    settings = [f"head.span_features={features}"]
     base = bases / ("plain" if features == "words" else "entities")
     run = tmp_path / "run"
-    assert finetune(run, ner, base, "span_small", epochs=epochs, settings=settings) == 0
+    assert finetune(run, ner, base, "span_small", epochs=epochs) == 0
 
-    assert score(tmp_path / "run", ner) > 0.9
+    assert score(run, ner) > 0.9
+    assert TaggingModel.load(find_tagger(run).path).config.span_features == features
 
 
 def test_words_are_tagged_by_an_encoder_that_reads_entities(tmp_path, ner, bases, finetune):

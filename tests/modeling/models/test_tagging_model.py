@@ -147,7 +147,7 @@ def _encoder_of(folder):
         (tagger_config(labels=()), "needs labels"),
         (tagger_config("crf", class_weights="inverse"), "class_weights"),
         (tagger_config("span", pooling="mean", span_features="words"), "pooling"),
-        (tagger_config("span"), "reads entities"),
+        (tagger_config("span", span_features="both"), "reads entities"),
         *(
             (tagger_config(kind, decoder=decoder), f"head.decoder={decoder}")
             for kind, own in ((kind, head.decoders) for kind, head in HEADS.items())
