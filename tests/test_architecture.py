@@ -234,6 +234,17 @@ def test_the_tables_of_rooms_have_the_order_of_imports():
         assert re.findall(r"`(\w+)/?`", first) == rooms
 
 
+def test_a_large_room_says_in_which_order_to_read_all_its_modules():
+    for package in ("corpora", "modeling"):
+        for room in {file.parent for file in (ROOT / package).rglob("*.py")}:
+            modules = {file.stem for file in room.glob("*.py")} - {"__init__", "__main__"}
+            docstring = (
+                ast.get_docstring(ast.parse((room / "__init__.py").read_text("utf-8"))) or ""
+            )
+
+            assert len(modules) < 8 or modules <= {*re.findall(r"``(\w+)``", docstring)}, room
+
+
 def test_beam_is_loaded_only_where_graphs_are_made_and_run():
     meets = {f.relative_to(ROOT).as_posix() for f in MODULES if "apache_beam" in imported(f)}
 

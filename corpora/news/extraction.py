@@ -1,7 +1,8 @@
 """Extraction of the article of a page: body, links with exact offsets, and metadata.
 
 The body is found by one of two extractors: trafilatura (the better and faster one, see
-docs/news.md) or news-please. ``tidying.py`` removes the boilerplate that they leave.
+docs/news.md) or news-please. ``tidying.py`` removes what they
+take for text and is none; ``boilerplate.py`` finds what many pages share.
 
 Extraction runs in a process of its own (``corpora.system.sandbox``): a page may keep a parser busy
 for hours.

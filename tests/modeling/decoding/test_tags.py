@@ -18,7 +18,7 @@ from modeling.tagging_config import HEADS, HeadConfig, TaggerConfig
 from tests.corpora.spans_of_tags import count_orphans
 
 TAGSET = TagSet(("LOC", "PER"))
-KINDS = ["softmax", "cse", "crf", "crf_ner"]
+KINDS = [kind for kind, head in HEADS.items() if head.scores != "spans"]
 PAIRS = [(kind, decoder) for kind in KINDS for decoder in HEADS[kind].decoders]
 LENGTHS = [3, 0, 4, 1, 4, 4]
 
