@@ -34,7 +34,13 @@ from modeling.export.onnx_model import (
 from modeling.export.trimming import with_layers, with_subwords_of
 from modeling.heads.tagging_heads import TokenHead
 from modeling.huggingface.classifiers import read_classifier
-from modeling.huggingface.exporting import depends_on_spaces, export, export_tagger, save_tokenizer
+from modeling.huggingface.exporting import (
+    depends_on_spaces,
+    export,
+    export_tagger,
+    of_words,
+    save_tokenizer,
+)
 from modeling.huggingface.importing import read_pretrained
 from modeling.models.onnx_tagging import save_beside
 from modeling.models.tagging_model import TaggingModel
@@ -100,7 +106,7 @@ def _export_tagger(options: "Options", folder: Path, output: Path) -> list[str]:
     if options.to == "onnx":
         scorer = scorer_of(model)
         worst = export_onnx(scorer, folder, decoder_settings(model))
-        save_tokenizer(tokenizer, folder)
+        save_tokenizer(of_words(tokenizer), folder)
         _keep_for_us(model, tagger.path, folder)
         code = usage.of_onnx(name, with_words="words" in scorer.inputs)
         notes, library = usage.notes_on_onnx(worst), "onnx"
@@ -113,6 +119,8 @@ def _export_tagger(options: "Options", folder: Path, output: Path) -> list[str]:
         library, loads = "transformers", f"transformers.{architecture}.from_pretrained({path!r})"
     if depends_on_spaces(folder):
         notes = [*notes, usage.SPACES]
+    if tokenizer.blanks.any() and of_words(tokenizer) is tokenizer:
+        notes = [*notes, usage.LONE_SPACES]
     if config.data.context != "none":
         notes = [*notes, usage.WITHOUT_CONTEXT]
     card = _card_of_tagger(options, model, tagger, code=code, library=library, notes=notes)

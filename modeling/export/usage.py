@@ -134,9 +134,12 @@ chain."""
 
 SPACES: Final = (
     "How the tokenizer cuts a word depends on the space before it, and Onoma reads words with one "
-    'space between any two, before a full stop, too: give " ".join(words) to have its scores. '
-    "Before words of scripts without spaces (Han, Kana, Thai) it leaves out a subword that is "
-    "nothing but the space (▁): there, scores differ."
+    'space between any two, before a full stop, too: give " ".join(words) to have its scores.'
+)
+
+LONE_SPACES: Final = (
+    "Before words of scripts without spaces (Han, Kana, Thai) Onoma leaves out a subword that is "
+    "nothing but the space: there, scores differ."
 )
 
 WITHOUT_CONTEXT: Final = (

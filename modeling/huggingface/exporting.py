@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 import torch
+from tokenizers import Regex, normalizers, pre_tokenizers, processors
 from tokenizers import Tokenizer as Backend
-from tokenizers import processors
 from torch import Tensor, nn
 from torch.nn import functional
 
-from corpora.system.parsing import read_json
+from corpora.segmentation.scripts import UNSPACED, WIDE
+from corpora.system.parsing import parse_json, read_json
 from corpora.tokenization.subwords import clear_errors
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, EncoderConfig, PretrainConfig
@@ -35,6 +36,8 @@ from modeling.models.weights import save_weights
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
+_MARK: Final = "\ufdd0"
+"""A code point that is no character, and so is in no text."""
 _WITHOUT_POOLER: Final = frozenset({"BertForMaskedLM", "BertForTokenClassification"})
 
 
@@ -84,6 +87,36 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
     own = backend.post_processor
     backend.post_processor = template if own is None else processors.Sequence([own, template])
     backend.save(str(file))
+
+
+def of_words(tokenizer: Tokenizer) -> Tokenizer:
+    """Return the tokenizer of a tagger for other programs, which cuts words as we do.
+
+    We leave out a ▁ alone before a word of a script without spaces (``modeling.data.sentences``).
+    Here such words get a mark before the text is normalized, and ``Metaspace``'s ▁ before a mark is
+    removed. A word keeps its ▁ if some subword has it with the first character of the word: then
+    it is seldom alone. Tokenizers without ``Metaspace`` are returned as they are.
+    """
+    if "'Metaspace'" not in str(tokenizer.parts.get("pre_tokenizer")):
+        return tokenizer
+    backend = Backend.from_str(tokenizer.backend.to_str())
+    own, ranges = backend.normalizer, UNSPACED + WIDE
+    begun = {subword[1:2] for subword in backend.get_vocab() if subword[0] == "▁"}
+    borders = zip(map(ord, ranges[::3]), map(ord, ranges[2::3]), strict=True)
+    solid = [chr(code) for first, last in borders for code in range(first, last + 1)]
+    kept = [c for c in solid if (own.normalize_str(c) if own else c)[:1] in begun]
+    word = Regex(f" (?=[{ranges}])(?![{''.join(kept) or _MARK}])")
+    marking = [normalizers.Prepend(" "), normalizers.Replace(word, f" {_MARK}")]
+    backend.normalizer = normalizers.Sequence([*marking, *([own] if own else [])])
+    backend.pre_tokenizer = pre_tokenizers.Sequence(
+        [backend.pre_tokenizer, pre_tokenizers.Split(f"▁{_MARK}", "removed")]
+    )
+    changed = parse_json(backend.to_str())
+    parts = {**tokenizer.parts}
+    for name in ("normalizer", "pre_tokenizer"):
+        parts[name] = changed[name]
+    names = {name: str(backend.id_to_token(id)) for name, id in tokenizer.special_items}
+    return Tokenizer(backend, name=tokenizer.name, declared=names, parts=parts)
 
 
 def depends_on_spaces(folder: Path) -> bool:
@@ -216,7 +249,7 @@ def export_tagger(model: TaggingModel, folder: Path, tokenizer: Tokenizer) -> st
     with torch.no_grad():
         tensors["classifier.weight"] = _widened(classifier.weight, config) / temperature
         tensors["classifier.bias"] = classifier.bias / temperature
-    write_folder(folder, config, tensors, tokenizer=tokenizer)
+    write_folder(folder, config, tensors, tokenizer=of_words(tokenizer))
     set_max_length(folder, model.config.encoder.max_positions)
     return architecture
 

@@ -4,8 +4,9 @@ import pytest
 import torch
 import transformers
 from tokenizers import Tokenizer as Backend
-from tokenizers import models, pre_tokenizers, processors, trainers
+from tokenizers import models, normalizers, pre_tokenizers, processors, trainers
 
+from corpora.document import Sentence
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer
 from modeling.export.__main__ import main
 from modeling.layers.embeddings import pool_words
@@ -123,6 +124,39 @@ def test_what_transformers_cannot_do_is_an_error_that_says_what_can_be_done(
     assert message in errors
     assert "--archive" in errors
     assert not (tmp_path / "out").exists()
+
+
+METASPACES = (
+    pre_tokenizers.Metaspace(),
+    pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]),
+)
+
+
+@pytest.mark.parametrize("metaspace", METASPACES, ids=["alone", "after WhitespaceSplit"])
+@pytest.mark.parametrize("normalizer", [None, normalizers.NFKC()], ids=["as it is", "NFKC"])
+def test_no_space_stands_alone_before_words_of_scripts_without_spaces(
+    make_tagger, tmp_path, normalizer, metaspace
+):
+    scored = [*"▁abcP北京我在，:.", "▁P", "▁a", "▁我", "▁:", "▁.", "在北"]
+    vocabulary = [*((name, 0.0) for name in SPECIALS), *((name, -2.0) for name in scored)]
+    backend = Backend(models.Unigram(vocabulary, unk_id=1))
+    backend.pre_tokenizer = metaspace
+    if normalizer:
+        backend.normalizer = normalizer
+    tagger = Tagger.load(make_tagger(tokenizer=Tokenizer(backend, name="unigram")))
+    assert main([str(tmp_path / "run"), "--output", str(tmp_path / "out")]) == 0
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
+
+    for words in (("我", "在北", "京", "，", "P", "：", "aP", "北"), ("P", "在", "."), ("京",)):
+        tags = ("O",) * len(words)
+        sentence = Sentence(id="s", document_id="s", split="test", tokens=words, tags=tags)
+        ours = batch_of(tagger, sentence).subwords.tolist()
+
+        assert theirs(" ".join(words))["input_ids"] == ours
+        assert theirs(list(words), is_split_into_words=True)["input_ids"] == ours
+
+    names = theirs.convert_ids_to_tokens(theirs("我 北 P 京")["input_ids"])[1:-1]
+    assert names == ["▁我", "北", "▁P", "京"]
 
 
 def test_a_byte_level_tokenizer_cuts_and_frames_words_as_ours(make_tagger, tmp_path, sentence):
