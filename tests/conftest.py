@@ -1,10 +1,12 @@
 """Fixtures that more than one test needs: real data, golden files, and a browser."""
 
 import difflib
+import fcntl
 import gc
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Generator
@@ -15,6 +17,7 @@ import pytest
 
 from corpora.system import buckets
 from tests import bucket_server
+from tests.processes import PATIENCE_S, wait_for
 
 # A busy machine may take a second for what takes a millisecond. Each run tries other examples.
 hypothesis.settings.register_profile("onoma", deadline=None, max_examples=30)
@@ -100,6 +103,32 @@ def realdata() -> Callable[[str], Path]:
 
 
 @pytest.fixture(scope="session")
+def warm_python(tmp_path_factory) -> str:
+    """Return what starts programs in the place of an interpreter, see ``warm.py``.
+
+    All processes of pytest have it of one process, which the first of them starts.
+    """
+    if not hasattr(os, "pidfd_open"):
+        return sys.executable
+    folder, pytest_id = tmp_path_factory.getbasetemp(), os.getpid()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder, pytest_id = folder.parent, os.getppid()
+    program, log = folder / "warm.python", folder / "warm.log"
+    with (folder / "warm.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not program.exists():
+            command = [sys.executable, "-m", "tests.warm", str(folder / "warm"), str(pytest_id)]
+            to_log = (os.POSIX_SPAWN_OPEN, 2, log, os.O_WRONLY | os.O_CREAT, 0o600)
+            os.posix_spawn(
+                *(sys.executable, command, os.environ | {"PYTHONPATH": str(ROOT)}),
+                file_actions=[to_log],
+                setsid=True,
+            )
+            wait_for(program.exists)
+    return str(program)
+
+
+@pytest.fixture(scope="session")
 def bucket_program() -> Path:
     """Return the program of an S3 server; skip where it can neither be found nor built."""
     try:
@@ -167,15 +196,28 @@ def chromium():
         pytest.skip(f"no browser: {CHROMIUM} is not there (apt-get install chromium)")
     with playwright.sync_playwright() as program:
         browser = program.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-dev-shm-usage"],
+            timeout=PATIENCE_S * 1000,
         )
         yield browser
         browser.close()
 
 
 @pytest.fixture
-def browser(chromium):
-    """Close what the test opens: nothing of it is kept, no cookie and no decision."""
+def browser(chromium, monkeypatch):
+    """Close what the test opens: nothing of it is kept, no cookie and no decision.
+
+    Pages wait as long as a busy machine may take.
+    """
+    new_context = chromium.new_context
+
+    def patient_context(**options):
+        context = new_context(**options)
+        context.set_default_timeout(PATIENCE_S * 1000)
+        return context
+
+    monkeypatch.setattr(chromium, "new_context", patient_context)
     yield chromium
     for context in chromium.contexts:
         context.close()

@@ -50,7 +50,7 @@ for module, *argv in json.loads(sys.argv[3]):
 """
 
 
-def test_the_same_command_ends_in_the_same_files_after_kills(tmp_path):
+def test_the_same_command_ends_in_the_same_files_after_kills(tmp_path, warm_python):
     documents = write_dataset(tmp_path / "documents", letters(12))
     commands = [
         f"corpora.concordance.__main__ {documents}",
@@ -62,7 +62,7 @@ def test_the_same_command_ends_in_the_same_files_after_kills(tmp_path):
     given = json.dumps([command.split() for command in commands])
 
     done = subprocess.run(
-        [sys.executable, "-c", DRIVER, str(tmp_path), str(KILLS), given],
+        [warm_python, "-c", DRIVER, str(tmp_path), str(KILLS), given],
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": PYTHONPATH, "OMP_NUM_THREADS": "1"},
         capture_output=True,

@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,7 +25,6 @@ from tests.dags.steps import (
     rendered_steps,
     write_encoder,
 )
-from tests.processes import PYTHONPATH, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 AIRFLOW = ROOT / ".airflow" / "venv" / "bin" / "python"
@@ -100,25 +98,6 @@ def make_airflow(migrated, tmp_path_factory):
         return Airflow(home, settings)
 
     return make
-
-
-@pytest.fixture(scope="session")
-def warm_python(tmp_path_factory):
-    """Start a process that loads the libraries of commands once; return what stands for Python."""
-    folder = tmp_path_factory.mktemp("warm")
-    program = folder / "socket.python"
-    command = [sys.executable, "-m", "tests.dags.warm", str(folder / "socket")]
-    with (folder / "log").open("wb") as log:
-        server = subprocess.Popen(
-            command, cwd=ROOT, env=os.environ | {"PYTHONPATH": PYTHONPATH}, stdout=log, stderr=log
-        )
-    try:
-        wait_for(lambda: server.poll() is not None or os.access(program, os.X_OK), seconds=300)
-        assert server.poll() is None, (folder / "log").read_text()
-        yield str(program)
-    finally:
-        server.kill()
-        server.wait()
 
 
 @pytest.fixture(scope="session")

@@ -43,8 +43,8 @@ def copies(tmp_path_factory):
     return folder
 
 
-def start(output, inputs, *options, **settings):
-    command = [sys.executable, "-c", PROGRAM, "--input", str(inputs)]
+def start(python, output, inputs, *options, **settings):
+    command = [python, "-c", PROGRAM, "--input", str(inputs)]
     return subprocess.Popen(
         [*command, "--output", str(output), *OPTIONS, *options],
         cwd=ROOT,
@@ -90,26 +90,28 @@ def kill_before_plan(process):
 
 
 @pytest.fixture(scope="module")
-def undisturbed(copies, tmp_path_factory):
+def undisturbed(copies, warm_python, tmp_path_factory):
     """Run to the end; returns the files, and the seconds after the plan."""
     output = tmp_path_factory.mktemp("undisturbed") / "out"
-    process = start(output, copies)
+    process = start(warm_python, output, copies)
     wait_for_plan(process, output)
     begin = time.monotonic()
     assert finish(process) == 0
     return files_of(output), time.monotonic() - begin
 
 
-def test_killed_runs_end_in_the_same_bytes(copies, undisturbed, tmp_path):
+def test_killed_runs_end_in_the_same_bytes(copies, undisturbed, warm_python, tmp_path):
     expected, seconds = undisturbed
     rng = random.Random(20261120)
     output = tmp_path / "out"
-    n_killed = sum(kill_before_plan(start(output, copies)) for _ in range(KILLS_BEFORE_PLAN))
+    n_killed = sum(
+        kill_before_plan(start(sys.executable, output, copies)) for _ in range(KILLS_BEFORE_PLAN)
+    )
     assert n_killed == KILLS_BEFORE_PLAN
 
     while n_killed < KILLS_BEFORE_PLAN + KILLS_AFTER_PLAN:
         delay = rng.uniform(0.0, 0.6 * seconds)
-        n_killed += kill_after_plan(start(output, copies), output, delay)
+        n_killed += kill_after_plan(start(warm_python, output, copies), output, delay)
         if (output / "run.json").exists():  # it was done: the next kill meets a new run
             assert files_of(output) == expected
             shutil.rmtree(output)
@@ -118,8 +120,8 @@ def test_killed_runs_end_in_the_same_bytes(copies, undisturbed, tmp_path):
     assert files_of(output) == expected
 
 
-def test_interrupted_run_says_so_and_goes_on(copies, undisturbed, tmp_path):
-    process = start(tmp_path / "out", copies)
+def test_interrupted_run_says_so_and_goes_on(copies, undisturbed, warm_python, tmp_path):
+    process = start(warm_python, tmp_path / "out", copies)
     while process.poll() is None and not any((tmp_path / "out").glob(".build/*/receipts/0*.json")):
         time.sleep(0.002)
     process.send_signal(signal.SIGINT)
@@ -142,7 +144,7 @@ def test_full_disk_is_a_clear_error_and_the_next_run_goes_on(where, tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
-    process = start(tmp_path / "out", LETTERS, *options, preexec_fn=limit_file_size)
+    process = start(sys.executable, tmp_path / "out", LETTERS, *options, preexec_fn=limit_file_size)
     _, errors = process.communicate()
 
     assert process.returncode == 1

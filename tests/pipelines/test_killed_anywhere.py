@@ -25,14 +25,14 @@ SAMPLES = {
 
 
 @cache
-def killed(n_workers):
-    """Run all scenarios in one process, which loads the libraries once.
+def killed(n_workers, python):
+    """Run all scenarios in one process.
 
     Returns the report of each, and standard error.
     """
     samples = SAMPLES[n_workers]
     scenarios = [f"{name}={sample}" for name, sample in samples.items()]
-    command = [sys.executable, "-m", "tests.killing", *scenarios, "--workers", str(n_workers)]
+    command = [python, "-m", "tests.killing", *scenarios, "--workers", str(n_workers)]
     done = subprocess.run(
         command,
         cwd=ROOT,
@@ -50,9 +50,9 @@ def killed(n_workers):
     [(name, workers, sample) for workers in SAMPLES for name, sample in SAMPLES[workers].items()],
 )
 def test_killed_at_any_file_operation_it_ends_in_the_same_bytes_and_leaves_no_process(
-    scenario, workers, sample
+    scenario, workers, sample, warm_python
 ):
-    reports, errors = killed(workers)
+    reports, errors = killed(workers, warm_python)
 
     assert scenario in reports, errors
     report = reports[scenario]

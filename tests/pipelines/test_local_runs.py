@@ -21,13 +21,18 @@ from tests.processes import PATIENCE_S, end_of, wait_for, workers_of
 KILLS = 2
 
 
+def start_two(output, inputs):
+    """Start a run with two workers in a session of its own."""
+    return start(sys.executable, output, inputs, "--workers", "2", start_new_session=True)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_killed_run_leaves_no_process_at_any_moment_of_its_start(copies, tmp_path):  # noqa: F811
     rng = random.Random(20261122)
     n_killed = 0
 
     while n_killed < KILLS:
-        run_of_two = start(tmp_path / "out", copies, "--workers", "2", start_new_session=True)
+        run_of_two = start_two(tmp_path / "out", copies)
         time.sleep(rng.uniform(0.2, 1.0))
         run_of_two.kill()
         n_killed += run_of_two.wait() == -signal.SIGKILL
@@ -43,7 +48,7 @@ def test_killed_run_leaves_no_process_at_any_moment_of_its_start(copies, tmp_pat
 @pytest.fixture
 def run_at_work(copies, tmp_path):  # noqa: F811
     """Start a run with two workers, and wait for its first unit; returns it and its output."""
-    process = start(tmp_path / "out", copies, "--workers", "2", start_new_session=True)
+    process = start_two(tmp_path / "out", copies)
     wait_for(lambda: any((tmp_path / "out").glob(".build/*/receipts/0*.json")))
     return process, tmp_path / "out"
 

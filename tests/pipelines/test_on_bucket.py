@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -201,9 +200,9 @@ def test_of_two_launchers_at_once_one_wins_and_one_says_so(monkeypatch, capsys):
     monkeypatch.undo()
 
 
-def test_two_processes_at_once_leave_one_right_dataset(tmp_path):
+def test_two_processes_at_once_leave_one_right_dataset(warm_python, tmp_path):
     put_letters()
-    command = [sys.executable, "-m", "pipelines.tei_to_ner"]
+    command = [warm_python, "-m", "pipelines.tei_to_ner"]
     runs = [
         subprocess.Popen(
             [*command, *tei("--seed", seed)], cwd=ROOT, stderr=subprocess.PIPE, text=True
@@ -232,8 +231,8 @@ def test_an_object_that_two_processes_copy_at_once_has_not_changed():
     file.check()
 
 
-def test_kills_of_launcher_worker_and_server_leave_right_data():
-    command = [sys.executable, "-m", "tests.bucket_faults", "12"]
+def test_kills_of_launcher_worker_and_server_leave_right_data(warm_python):
+    command = [warm_python, "-m", "tests.bucket_faults", "12"]
 
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 

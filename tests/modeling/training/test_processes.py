@@ -4,8 +4,8 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
+from functools import partial
 
 import pytest
 import torch
@@ -27,15 +27,20 @@ def command(examples, output, *, steps):
     return ["bert_small", "--examples", str(examples), "--output", str(output), "--set", *every]
 
 
-def start(commands):
+@pytest.fixture
+def start(warm_python):
     """Start a process for each command; they are the ranks of one run."""
+    return partial(start_ranks, warm_python)
+
+
+def start_ranks(python, commands):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     world = {"WORLD_SIZE": str(len(commands)), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
     return [
         subprocess.Popen(
-            [sys.executable, "-m", "modeling.pretrain", *command],
+            [python, "-m", "modeling.pretrain", *command],
             env=os.environ | world | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
             stderr=subprocess.PIPE,
             text=True,
@@ -44,7 +49,7 @@ def start(commands):
     ]
 
 
-def test_two_processes_train_the_weights_of_one(examples, tmp_path):
+def test_two_processes_train_the_weights_of_one(start, examples, tmp_path):
     assert pretrain(command(examples, tmp_path / "one", steps=3)) == 0
     for process in start([command(examples, tmp_path / "two", steps=3)] * 2):
         process.communicate(timeout=300)
@@ -56,7 +61,9 @@ def test_two_processes_train_the_weights_of_one(examples, tmp_path):
         torch.testing.assert_close(two[name], weights, rtol=0, atol=1e-5)
 
 
-def test_processes_that_see_different_folders_are_refused_with_one_message(examples, tmp_path):
+def test_processes_that_see_different_folders_are_refused_with_one_message(
+    start, examples, tmp_path
+):
     ranks = start([command(examples, tmp_path / name, steps=3) for name in ("a", "b")])
     first, second = (process.communicate(timeout=300)[1] for process in ranks)
 
@@ -67,7 +74,7 @@ def test_processes_that_see_different_folders_are_refused_with_one_message(examp
     assert "error" not in second
 
 
-def test_the_survivor_of_a_killed_process_says_so_in_one_message(examples, tmp_path):
+def test_the_survivor_of_a_killed_process_says_so_in_one_message(start, examples, tmp_path):
     ranks = start([command(examples, tmp_path / "run", steps=10**6)] * 2)
     deadline = time.monotonic() + 240
     while not list((tmp_path / "run").glob("checkpoints/step-*")) and time.monotonic() < deadline:

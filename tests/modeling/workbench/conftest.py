@@ -5,7 +5,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from modeling.workbench.__main__ import Options
 from modeling.workbench.running import make_desk
 from tests.modeling.workbench.sample import make_sample
+from tests.processes import PATIENCE_S
 
 ROOT = Path(__file__).parents[3]
 
@@ -57,8 +57,8 @@ def open_desk(folder, **more):
 class Served:
     """The command in a process of its own, and the address of its page."""
 
-    def __init__(self, *options):
-        command = [sys.executable, "-m", "modeling.workbench", "--no-open", *options]
+    def __init__(self, python, *options):
+        command = [python, "-m", "modeling.workbench", "--no-open", *options]
         self.process = subprocess.Popen(
             [*map(str, command)],
             stdout=subprocess.PIPE,
@@ -72,9 +72,8 @@ class Served:
 
     def end(self, how=signal.SIGTERM):
         self.process.send_signal(how)
-        status = self.process.wait(60)  # a busy machine
-        self.process.stdout.close()
-        return status
+        self.process.communicate(timeout=PATIENCE_S)
+        return self.process.returncode
 
 
 def options_to_serve(folder):
@@ -88,12 +87,12 @@ def options_to_serve(folder):
 
 
 @pytest.fixture
-def serve(sample):
+def serve(sample, warm_python):
     """Start the command, on the sample or with other options, any number of times; all end."""
     started = []
 
-    def start(*options):
-        started.append(Served(*(options or options_to_serve(sample))))
+    def start(*options, python=warm_python):
+        started.append(Served(python, *(options or options_to_serve(sample))))
         return started[-1]
 
     yield start

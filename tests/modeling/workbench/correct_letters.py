@@ -256,7 +256,7 @@ def main():
         options += ["--facsimiles", folder / "images", "--reviewer", "kb"]
         options += ["--schema", given.schema] if given.schema else []
         browser = program.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        server, editor = Served(*options), Correcting(browser, folder, given.entity)
+        server, editor = Served(sys.executable, *options), Correcting(browser, folder, given.entity)
         try:
             correct_all(editor, server, folder, letters)
             lines = [editor.save(), str(check(folder, letters, given.schema))]

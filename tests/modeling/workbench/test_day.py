@@ -2,6 +2,7 @@
 
 import json
 import signal
+import sys
 from dataclasses import dataclass
 
 import pytest
@@ -18,7 +19,6 @@ class Editor:
 
     def __init__(self, browser):
         context = browser.new_context(locale="en-GB", viewport={"width": 1280, "height": 800})
-        context.set_default_timeout(20_000)
         self.page, self.faults, self.n_keys = context.new_page(), [], 0
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
 
@@ -63,7 +63,7 @@ def test_a_day_on_letters_of_der_sturm(tmp_path, serve, browser, realdata):
     )
 
     def start():
-        return serve(*options_to_serve(sample))
+        return serve(*options_to_serve(sample), python=sys.executable)
 
     do_a_day(sample, start, browser, Person("Walden", "Herwarth", "sturm:P"))
 
