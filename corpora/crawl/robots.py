@@ -230,8 +230,7 @@ class Hosts:
             if isinstance(answer, NoAnswer) or not 300 <= answer.status < 400:
                 return answer
             try:
-                location = answer.header("location") or ""
-                target = parse_url(urljoin(request.target.url, location))
+                target = parse_url(urljoin(request.target.url, answer.header("location") or ""))
             except (BadUrlError, ValueError):
                 return None
             if request.kind == "tdmrep" and not _may_follow(request.target, target, robots):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address
 from urllib.parse import quote, urlsplit
 
-from corpora.crawl.addresses import Address, literal
+from corpora.crawl.addresses import literal
 from corpora.errors import CorpusError
 from corpora.news.page_metadata import without_session
 
@@ -58,8 +58,7 @@ class UrlParts:
     def _is_at(self, authority: str) -> bool:
         host, port = split_host(authority)
         is_host = self.host == host or (self.host.endswith(f".{host}") and not literal(host))
-        is_port = self.port == port if port else self.port in _PORTS.values()
-        return is_host and is_port
+        return is_host and (self.port == port if port else self.port in _PORTS.values())
 
 
 def split_host(authority: str) -> tuple[str, int | None]:
@@ -104,12 +103,8 @@ def parse_url(url: str) -> UrlParts:
 
 def _quoted(text: str) -> str:
     quoted = quote(_CONTROL.sub(lambda found: f"%{ord(found[0]):02X}", text), safe=_KEPT)
-    return _in_capitals(quoted)
-
-
-def _in_capitals(url: str) -> str:
-    """Write percent-encoded bytes in capitals (``%C3``), as RFC 3986, 6.2.2.1, asks for."""
-    return _ENCODED.sub(lambda found: found[0].upper(), url)
+    # in capitals (``%C3``), as RFC 3986, 6.2.2.1, asks for
+    return _ENCODED.sub(lambda found: found[0].upper(), quoted)
 
 
 def _without_dots(path: str) -> str:
@@ -125,20 +120,16 @@ def _without_dots(path: str) -> str:
     return "/" + "/".join(kept) + ("/" if ends_open else "")
 
 
-def _written(address: Address) -> str:
-    """Format an address without dots in IPv6: since 3.13, Python writes mapped IPv4 with dots."""
-    if isinstance(address, IPv6Address) and (wrapped := address.ipv4_mapped) is not None:
-        high, low = divmod(int(wrapped), 1 << 16)
-        return f"::ffff:{high:x}:{low:x}"
-    return str(address)
-
-
 def _host(host: str) -> str:
     address = literal(host)
     if address is not None:
         if "%" in host:
             raise BadUrlError("has an address of one network card")
-        return _written(address)
+        # without dots in IPv6: since 3.13, Python writes mapped IPv4 with dots
+        if isinstance(address, IPv6Address) and (wrapped := address.ipv4_mapped) is not None:
+            high, low = divmod(int(wrapped), 1 << 16)
+            return f"::ffff:{high:x}:{low:x}"
+        return str(address)
     try:
         name = host.lower() if host.isascii() else host.encode("idna").decode("ascii")
     except UnicodeError as error:

@@ -76,8 +76,7 @@ def by_language(batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBa
     """Yield each language of a batch with its documents."""
     column = batch.column("lang")
     for lang in column.unique().to_pylist():
-        is_of = pc.is_null(column) if lang is None else pc.equal(column, lang)
-        yield lang, batch.filter(is_of)
+        yield lang, batch.filter(pc.is_null(column) if lang is None else pc.equal(column, lang))
 
 
 class OccurrenceCounter:
@@ -93,8 +92,7 @@ class OccurrenceCounter:
         # All texts at once, joined by newlines, which no form has; forms have no other white space
         # than spaces.
         lengths = np.fromiter(map(len, texts), np.int64, len(texts)) + 1
-        text = with_spaces("\n".join(texts))
-        found_starts, found_ends, numbers = table.find(text, lang=lang)
+        found_starts, found_ends, numbers = table.find(with_spaces("\n".join(texts)), lang=lang)
         mentions = MentionColumn.of(batch)
         is_counted = pc.and_(
             pc.is_in(mentions.structs.field("origin"), self._origins),
@@ -133,8 +131,7 @@ def read_occurrences(file: Path, firsts: Sequence[int]) -> list[Rows]:
 
     ``firsts`` is what ``first_ids`` returns for these shards.
     """
-    unlinked = np.load(file, mmap_mode="r")
-    return np.split(unlinked, firsts[1:-1])
+    return np.split(np.load(file, mmap_mode="r"), firsts[1:-1])
 
 
 def vocab_rows(

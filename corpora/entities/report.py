@@ -19,8 +19,7 @@ def change_lines(listed: Iterable[VocabularyChange]) -> Iterator[str]:
     """Write ``changes.tsv``: the differences from the vocabulary before."""
     yield "\t".join(VocabularyChange._fields) + "\n"
     for change in listed:
-        values = ("" if value is None else one_line(value) for value in change)
-        yield "\t".join(values) + "\n"
+        yield "\t".join("" if value is None else one_line(value) for value in change) + "\n"
 
 
 def coverage_lines(counters: Mapping[str, int]) -> Iterator[str]:

@@ -47,7 +47,6 @@ def _rows(lines: Sequence[str], first: int) -> list[Row]:
     for number, line in enumerate(lines, first):
         token, *cells = line.split("\t")
         if cells and cells[0] not in {"B", "I"}:
-            what = f"{line[:80]!r} has no B or I behind its token"
-            raise BadRecordError("columns", what, number)
+            raise BadRecordError("columns", f"{line[:80]!r} has no B or I behind its token", number)
         rows.append(row_of([token, f"{cells[0]}-{UNLABELLED}" if cells else "O"]))
     return rows

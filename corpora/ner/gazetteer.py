@@ -50,8 +50,7 @@ class Lookup:
 
     def find(self, sentences: SentenceColumns) -> Matches:
         """Find every occurrence of a form within a sentence."""
-        parts = zip(*self.find_parts(sentences), strict=True)
-        return Matches(*map(np.concatenate, parts))
+        return Matches(*map(np.concatenate, zip(*self.find_parts(sentences), strict=True)))
 
     def find_parts(self, sentences: SentenceColumns) -> Iterator[Matches]:
         """Find the same matches in parts, at least one: nested forms may outnumber the tokens.
@@ -106,8 +105,7 @@ class Lookup:
 
 def _parts(counts: Indices) -> Iterator[slice]:
     """Split heads into parts with about ``AT_ONCE`` lengths each; there is always one part."""
-    before = np.cumsum(counts) - counts
-    cuts = np.flatnonzero(np.diff(before // AT_ONCE)) + 1
+    cuts = np.flatnonzero(np.diff((np.cumsum(counts) - counts) // AT_ONCE)) + 1
     for begin, end in pairwise([0, *cuts.tolist(), len(counts)]):
         yield slice(begin, end)
 
@@ -157,17 +155,12 @@ def learn(forms: FormLabels, train: Iterable[SentenceColumns], labels: Labels) -
         occurrences += lookup.count(sentences)
     totals = np.add.reduceat(forms.counts, begins) if len(begins) else forms.counts
     levels = LEVELS * totals // np.maximum(occurrences, totals).clip(1)
-    best = _most_frequent(forms, labels)
-    return TrainForms(lookup, forms.labels[best], levels.astype(np.int32))
-
-
-def _most_frequent(forms: FormLabels, labels: Labels) -> Indices:
-    """Return the row of each form's most frequent label."""
     ranks = np.argsort(np.argsort(np.array(labels.names, object)))
     order = np.lexsort(
         (ranks[forms.labels] if len(ranks) else forms.labels, -forms.counts, forms.hashes)
     )
-    return order[changes(forms.hashes[order])]
+    best = order[changes(forms.hashes[order])]
+    return TrainForms(lookup, forms.labels[best], levels.astype(np.int32))
 
 
 def score(names: TrainForms, source: Iterable[SentenceColumns], labels: Labels) -> list[Score]:

@@ -105,7 +105,15 @@ def _parse_line(raw: bytes) -> list[Row]:
         case _:
             raise BadRecordError("no_label", 'no object with "text" and "label"')
     check_characters(text)
-    outer, inner = _levels(sorted(_spans(text, labels), key=lambda s: (s.start, -s.end, s.label)))
+    spans = sorted(_spans(text, labels), key=lambda s: (s.start, -s.end, s.label))
+    # to the outer level, or to the inner one if it would overlap there
+    levels: tuple[list[TokenSpan], list[TokenSpan]] = ([], [])
+    for span in spans:
+        level = next((one for one in levels if not one or one[-1].end <= span.start), None)
+        if level is None:
+            raise BadRecordError("third_level", f"{span.label}: a third span at one place")
+        level.append(span)
+    outer, inner = levels
     inner_tags = to_iob2(inner, len(text)) if inner else "_" * len(text)
     return list(zip(text, to_iob2(outer, len(text)), inner_tags, strict=True))
 
@@ -126,17 +134,6 @@ def _spans(text: str, labels: Mapping[str, object]) -> Iterator[TokenSpan]:
                     what = f"{surface!r} is {here!r} at {place} (ends are inclusive)"
                     raise BadRecordError("bad_span", what)
                 yield TokenSpan(start=start, end=last + 1, label=label)
-
-
-def _levels(spans: Iterable[TokenSpan]) -> tuple[list[TokenSpan], list[TokenSpan]]:
-    """Assign each span to the outer level, or to the inner one if it would overlap there."""
-    levels: tuple[list[TokenSpan], list[TokenSpan]] = ([], [])
-    for span in spans:
-        level = next((one for one in levels if not one or one[-1].end <= span.start), None)
-        if level is None:
-            raise BadRecordError("third_level", f"{span.label}: a third span at one place")
-        level.append(span)
-    return levels
 
 
 def read_sentence_array(data: bytes, _: FileLayout, origin: Origin) -> PartSentences:

@@ -144,8 +144,7 @@ def read_markup(data: bytes, layout: FileLayout, origin: Origin) -> PartSentence
         except BadRecordError as error:
             place = own.problem[0] if own.problem else begin
             place = text.count("\n", 0, place) + 1
-            shown = _shown(own.text)
-            rejected.append(origin.leave_out("document", error, place, excerpt=shown))
+            rejected.append(origin.leave_out("document", error, place, excerpt=_shown(own.text)))
             continue
         counters += own.counters
         document = own.id or (origin.source if pieces[-1].is_line else "")

@@ -70,8 +70,7 @@ class Counting:
                 yield start, end
             else:
                 first, last = bisect_left(starts, start), bisect_left(starts, end)
-                is_whole = starts[first] == start and starts[last] == end
-                yield (first, last) if is_whole else None
+                yield (first, last) if starts[first] == start and starts[last] == end else None
 
     def mentions(self, text: str, names: Sequence[WrittenName]) -> list[Mention]:
         """Find the names of a text; raises ``BadRecordError`` for one that is not there."""

@@ -180,8 +180,7 @@ class _Rows:
         self._flag("columns", "", is_ragged)
         self._flag("nul", "a NUL byte", _numpy(pc.match_substring(self.texts, "\0")))
         self._flag("not_utf8", "bytes that are not UTF-8", np.isin(self.at, lines.not_utf8))
-        blank = separator * (layout.n_columns - 1)
-        rows = pc.if_else(pa.array(is_ragged), blank, self.texts)
+        rows = pc.if_else(pa.array(is_ragged), separator * (layout.n_columns - 1), self.texts)
         self.cells = pc.split_pattern(rows, separator)  # (T,) lists
         self.tokens = self._tokens()
         self.tags = self._tags(layout.tag)
@@ -214,7 +213,11 @@ class _Rows:
         """
         cells = pc.list_element(self.cells, column)
         if self.layout.key:
-            cells = _values(cells, self.layout.key)
+            # cells like ``a=b|c=d``; ``O`` where the key is missing
+            found = pc.extract_regex(
+                cells, rf"(?:^|\|){re.escape(self.layout.key)}=(?P<value>[^|]*)"
+            )
+            cells = pc.fill_null(pc.struct_field(found, "value"), "O")
         written = Tags.of(pc.if_else(pa.array(self.problems > 0), "O", cells))
         tags = respelled(written, self.layout.spelling)
         is_bare = np.array([name in LETTERS for name in written.names], bool)[written.codes]
@@ -316,12 +319,6 @@ def _is_utf8(line: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _values(cells: pa.LargeStringArray, key: str) -> pa.LargeStringArray:
-    """Return the value of a key in each cell like ``a=b|c=d``; ``O`` where it is missing."""
-    found = pc.extract_regex(cells, rf"(?:^|\|){re.escape(key)}=(?P<value>[^|]*)")
-    return pc.fill_null(pc.struct_field(found, "value"), "O")
 
 
 def _numpy(flags: pa.Array) -> Flags:

@@ -74,10 +74,10 @@ def format_of(head: str, *, name: str) -> str | None:
             case dict() as record if _list(record, TOKENS, str):
                 return None
             case record:
-                names = _names(record)
+                parts = _parts_or_none(record)
+                names = parts and parts[1]
                 if names:
-                    is_right = all(isinstance(name, dict | list) for name in names)
-                    return "spans" if is_right else None
+                    return "spans" if all(isinstance(name, dict | list) for name in names) else None
                 found = found if names is None else "spans"
     return found
 
@@ -90,12 +90,6 @@ def _has_tags(record: Mapping[str, object], *, name: str) -> bool:
             "the names in their place, or save the set as Parquet with datasets, as ClassLabel."
         )
     return bool(tags) and all(isinstance(tag, str) for tag in tags or ())
-
-
-def _names(record: object) -> Sequence[object] | None:
-    """Return the list of names beside a text, whatever is in it; None if there is none."""
-    parts = _parts_or_none(record)
-    return parts and parts[1]
 
 
 def _parts_or_none(record: object) -> tuple[str, Sequence[object]] | None:
@@ -309,8 +303,7 @@ def _value(fields: Mapping[object, object], keys: Sequence[str], default: object
 
 def _first(fields: Mapping[str, object], keys: Sequence[str]) -> list[object] | None:
     """Return the first of the keys that has a list."""
-    lists = (value for key in keys if isinstance(value := fields.get(key), list))
-    return next(lists, None)
+    return next((value for key in keys if isinstance(value := fields.get(key), list)), None)
 
 
 def _list(record: object, keys: Sequence[str], kind: type) -> list[str] | None:

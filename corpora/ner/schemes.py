@@ -56,8 +56,7 @@ def respelled(tags: Tags, spelling: str) -> Tags:
     is_bare = np.array([name in CONTINUING for name in tags.names], bool)[tags.codes]
     if not is_bare.any():
         return tags
-    at = np.arange(len(tags.codes))
-    before = np.maximum.accumulate(np.where(is_bare, -1, at))
+    before = np.maximum.accumulate(np.where(is_bare, -1, np.arange(len(tags.codes))))
     numbers = {name: number for number, name in enumerate(tags.names)}
     codes = tags.codes.copy()
     for row in np.flatnonzero(is_bare & (before >= 0)).tolist():
@@ -209,8 +208,7 @@ def find_spans(sentences: SentenceColumns) -> Spans:
             raise InvalidDocumentError(f"{name!r} is none of O, B-x, I-x")
     kind, label, names, _ = _read(sentences.tags)
     is_open = kind == BEGIN
-    before = shifted(label, sentences.begins)
-    continues = ~is_open & (label >= 0) & (label == before)
+    continues = ~is_open & (label >= 0) & (label == shifted(label, sentences.begins))
     runs = np.flatnonzero(~continues)  # every token begins a run, or continues it
     ends = np.append(runs, len(label))[1:]
     is_span = is_open[runs]

@@ -47,8 +47,7 @@ def webanno_layout(text: str, *, name: str, tag_column: str | None) -> FileLayou
     else:
         found = [f for f in features if _OF_NAMES.fullmatch(f.layer)] or features
         found = [f for f in found if f.name == "value"] or found
-        layers = {feature.layer for feature in found}
-        found = found[:1] if len(layers) == 1 else found
+        found = found[:1] if len({feature.layer for feature in found}) == 1 else found
     if len(found) != 1:
         there = "; ".join(f"{f.column + 1}: {f.layer} {f.name}" for f in features) or "none"
         raise UsageError(

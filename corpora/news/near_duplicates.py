@@ -171,8 +171,7 @@ def _near(
         if same is None and item.url in by_url and item.url and item.is_new:
             same = by_url[item.url] if is_version(index, by_url[item.url]) else None
         if same is not None:
-            similarity = jaccard(shingles(index), shingles(same))
-            found.append(Duplicate(index, same, similarity, NEAR))
+            found.append(Duplicate(index, same, jaccard(shingles(index), shingles(same)), NEAR))
             continue
         by_url[item.url] = index
         for key in keys:
@@ -334,8 +333,7 @@ def _find_revisits(
     for revisit in revisits:
         digest, url = revisit["digest"], without_session(revisit["refers_to"])
         found = by_digest.get(digest) if digest else by_url.get(url)
-        kept = gone.get(found["id"], found) if found else None
-        row = _duplicate(revisit | {"row": -1}, kept)
+        row = _duplicate(revisit | {"row": -1}, gone.get(found["id"], found) if found else None)
         yield row | {"kind": REVISIT, "similarity": 1.0}
 
 

@@ -153,7 +153,9 @@ class _Reader:
             content = _plain(element.get("content") or "")
             if name and content:
                 self.meta.setdefault(name.strip().lower(), []).append(content)
-        self.url = self._canonical(url)
+        addresses = (*self._found('.//link[@rel="canonical"]', "href"), self._first("og:url"))
+        absolute = (absolute_url(url, target) for target in addresses)
+        self.url = next((found for found in absolute if found and urlsplit(found).netloc), url)
         self.sites = self._sites()
         self.heads, self.head = (
             _once(*(_plain("".join(element.itertext())) for element in elements))
@@ -202,11 +204,6 @@ class _Reader:
     def _found(self, path: str, attribute: str) -> list[str]:
         """List the values of an attribute, of the elements that have the attribute."""
         return [value for e in self.tree.iterfind(path) if (value := e.get(attribute))]
-
-    def _canonical(self, url: str | None) -> str | None:
-        addresses = (*self._found('.//link[@rel="canonical"]', "href"), self._first("og:url"))
-        absolute = (absolute_url(url, target) for target in addresses)
-        return next((found for found in absolute if found and urlsplit(found).netloc), url)
 
     def _sites(self) -> frozenset[str]:
         """Collect the names of the site, its publishers and its host, as ``key_of`` gives them."""

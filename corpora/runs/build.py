@@ -240,8 +240,7 @@ class Build:
         """Tell whether every file of this plan is in place with its hash."""
         if self.remote:
             return self.remote.is_published(self.plan)
-        run = read_run(self.output)
-        files = run.get("files", {})
+        files = read_run(self.output).get("files", {})
         paths = (self.output / name for name in files)
         datasets = {(Path(name) / "dataset.json").as_posix() for name in self.plan.datasets}
         try:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 
@@ -38,7 +38,14 @@ def write_named(path: Path, lines: Iterable[str]) -> None:
         path = Path(os.path.realpath(path))
     refuse_published(path)
     if path.is_file():
-        lines = _checked(path, lines)
+        found, rest = _form_of_file(path), iter(lines)
+        first = next(filter(None, rest), "")  # the others before it are empty
+        if found and first and found != (made := _form_of(first)):
+            raise UsageError(
+                f"{path}: is there already, and is {found}, not {made}. Name another place, or "
+                "take it away."
+            )
+        lines = chain([first], rest)
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(path.parent, path.name)
     write_text(path, lines)
@@ -55,18 +62,6 @@ def refuse_published(path: Path) -> None:
         name = path.absolute().relative_to(folder).as_posix()
         if (folder / "run.json").is_file() and name in published_files(folder):
             raise UsageError(f"{path}: belongs to a run, as its run.json says. Name another place.")
-
-
-def _checked(path: Path, lines: Iterable[str]) -> Iterator[str]:
-    """Return the lines; raise ``UsageError`` if the file at the path has another form than they."""
-    found, rest = _form_of_file(path), iter(lines)
-    first = next(filter(None, rest), "")  # the others before it are empty
-    if found and first and found != (made := _form_of(first)):
-        raise UsageError(
-            f"{path}: is there already, and is {found}, not {made}. Name another place, or take it "
-            "away."
-        )
-    return chain([first], rest)
 
 
 def _form_of_file(path: Path) -> str:

@@ -142,7 +142,11 @@ class BucketOutput:
         there = {found.name: found.size for found in self.bucket.list()}
         hashes: dict[str, str] = {}
         for name, content in files.items():
-            hashes[name] = _hash(content)
+            hashes[name] = (
+                sha256_of(content)
+                if isinstance(content, Path)
+                else hashlib.sha256(content).hexdigest()
+            )
             target = name if is_shard(name) else f"{under}/{hashes[name]}"
             if there.get(target) != _size(content):
                 self.bucket.put(target, content)
@@ -281,10 +285,6 @@ def _files_of(folder: Path, run: RunRecord) -> Iterator[tuple[str, Path | bytes]
 
 def _bytes(value: RunRecord | Description) -> bytes:
     return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()
-
-
-def _hash(content: Path | bytes) -> str:
-    return sha256_of(content) if isinstance(content, Path) else hashlib.sha256(content).hexdigest()
 
 
 def _size(content: Path | bytes) -> int:

@@ -439,12 +439,6 @@ def _check_file(path: Path) -> os.stat_result:
     return status
 
 
-def _check_name(name: str, path: Path) -> None:
-    """Raise ``UsageError`` for a name that cannot be an id or a cell of a tab-separated table."""
-    if not name.isprintable() or any("\ud800" <= character <= "\udfff" for character in name):
-        raise UsageError(f"{str(path)!r}: not printable UTF-8. Rename it, or leave it out.")
-
-
 def without(named: Mapping[str, Path], patterns: Sequence[str]) -> dict[str, Path]:
     """Drop the names that ``patterns`` match; raises ``UsageError`` where one matches nothing.
 
@@ -462,7 +456,9 @@ def without(named: Mapping[str, Path], patterns: Sequence[str]) -> dict[str, Pat
     if not kept:
         raise UsageError(f"--exclude {' '.join(patterns)}: leaves no input. Exclude less.")
     for name, path in kept.items():
-        _check_name(name, path)
+        # such a name can be neither an id nor a cell of a tab-separated table
+        if not name.isprintable() or any("\ud800" <= character <= "\udfff" for character in name):
+            raise UsageError(f"{str(path)!r}: not printable UTF-8. Rename it, or leave it out.")
     return kept
 
 

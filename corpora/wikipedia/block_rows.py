@@ -113,8 +113,7 @@ def resolve_blocks(pages: pa.RecordBatch, wiki: str, redirects: RedirectTable) -
     titles = redirects.resolve(written.dictionary).take(written.indices)
     led_on = note_led_on(links.structs.field("entity"), titles, links.ends[ends])
     entities = with_wiki(wiki, titles)
-    blocks = _with_links(structs, links, entities)
-    column = pa.ListArray.from_arrays(pa.array(ends), blocks)
+    column = pa.ListArray.from_arrays(pa.array(ends), _with_links(structs, links, entities))
     return with_columns(pages, {"blocks": column, "blocks_led_on": led_on})
 
 

@@ -158,7 +158,14 @@ class PageBlocks:
             while self.length > start:
                 self.length -= len(self.parts.pop())
         if len(self.holes) > self._first_hole:
-            self._settle_holes()
+            # move holes to the left that stood in brackets which were removed
+            limit = self.length
+            settled = []
+            for offset, name in reversed(self.holes[self._first_hole :]):
+                limit = min(limit, offset)
+                if name:
+                    settled.append((limit, name))
+            self.holes[self._first_hole :] = reversed(settled)
         if self.length > start:
             self.blocks.append(PageBlock(start, self.length, self.kind, self.level))
         else:
@@ -181,16 +188,6 @@ class PageBlocks:
             shown.append(piece)
             left -= len(piece)
         return "".join(shown) if left <= 0 else "text"
-
-    def _settle_holes(self) -> None:
-        """Move holes to the left that stood in brackets which were removed."""
-        limit = self.length
-        settled = []
-        for offset, name in reversed(self.holes[self._first_hole :]):
-            limit = min(limit, offset)
-            if name:
-                settled.append((limit, name))
-        self.holes[self._first_hole :] = reversed(settled)
 
     def add(self, piece: str) -> None:
         """Append text; a space after a space or at the start of a block is left out."""

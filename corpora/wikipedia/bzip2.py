@@ -57,7 +57,16 @@ class Bzip2File(DumpSource):
         with self.path.open("rb") as file:
             marks = _Marks(file, start)
             if start == 0:
-                yield from _lost_before(file, marks.first())
+                first = marks.first()
+                # damage if the first block found is not at the beginning of the file
+                file.seek(0)
+                beginning = file.read(MAX_BLOCK_BYTES)
+                n_bytes = 0
+                while _EMPTY_STREAM.match(beginning, n_bytes):
+                    n_bytes += len(_EMPTY)
+                begins_stream = beginning.startswith(b"BZh", n_bytes)
+                if first != (8 * (n_bytes + len(_HEADER)) if begins_stream else None):
+                    yield _damage(n_bytes, is_own=True, is_end=first is None)
             before: int | None = None
             while (block := marks.first()) is not None:
                 yield from _read(file, marks, before, is_own=block // 8 < end)
@@ -118,18 +127,6 @@ def _read(
         yield Chunk(data, 0, is_own, f"of the bzip2 block at byte {block // 8}")
     if lost is not None:
         yield _damage(block // 8 + lost, is_own=is_own, is_end=following is None)
-
-
-def _lost_before(file: IO[bytes], first: int | None) -> Iterator[Damage]:
-    """Yield damage if the first block found is not at the beginning of the file."""
-    file.seek(0)
-    beginning = file.read(MAX_BLOCK_BYTES)
-    n_bytes = 0
-    while _EMPTY_STREAM.match(beginning, n_bytes):
-        n_bytes += len(_EMPTY)
-    begins_stream = beginning.startswith(b"BZh", n_bytes)
-    if first != (8 * (n_bytes + len(_HEADER)) if begins_stream else None):
-        yield _damage(n_bytes, is_own=True, is_end=first is None)
 
 
 def _damage(byte: int, *, is_own: bool, is_end: bool) -> Damage:

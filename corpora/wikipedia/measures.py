@@ -84,7 +84,13 @@ def show_quantity(values: Sequence[str], options: Mapping[str, str], *, has_name
     display = options.get("disp", "")
     if display in _OUTPUT_ONLY:
         raise NotShownError(display)
-    style = _style(options, has_names=has_names)
+    abbreviation = options.get("abbr", "")
+    if "flip" in (options.get("disp"), options.get("order")):
+        is_named = abbreviation in ("off", "in")  # the conversion stands before it
+    else:
+        is_named = abbreviation not in ("on", "in")
+    is_adjective = options.get("adj", options.get("sing")) in ("on", "mid")
+    style = UnitStyle(has_names and is_named, is_adjective, options.get("sp") == "us")
     amount, rest = _amount(values, is_named=style.is_named)
     if display.startswith("table") or options.get("abbr") == "values":
         return amount
@@ -97,23 +103,12 @@ def show_quantity(values: Sequence[str], options: Mapping[str, str], *, has_name
     rest = rest[last:]
     if any(value in _table().ranges for value in rest[1:]):
         raise NotShownError("a range of several units")
-    middle = rest[-1] if options.get("adj") == "mid" and len(rest) > 1 else ""
-    return " ".join(shown) + middle
+    return " ".join(shown) + (rest[-1] if options.get("adj") == "mid" and len(rest) > 1 else "")
 
 
 @cache
 def _table() -> MeasureTable:
     return MeasureTable(**read_table("measures"))
-
-
-def _style(options: Mapping[str, str], *, has_names: bool) -> UnitStyle:
-    abbreviation = options.get("abbr", "")
-    if "flip" in (options.get("disp"), options.get("order")):
-        is_named = abbreviation in ("off", "in")  # the conversion stands before it
-    else:
-        is_named = abbreviation not in ("on", "in")
-    is_adjective = options.get("adj", options.get("sing")) in ("on", "mid")
-    return UnitStyle(has_names and is_named, is_adjective, options.get("sp") == "us")
 
 
 def _amount(values: Sequence[str], *, is_named: bool) -> tuple[str, Sequence[str]]:
@@ -185,5 +180,4 @@ def _unit(code: str) -> Measure:
 
 def _ratio(unit: Measure, divisor: Measure) -> Measure:
     symbol = f"{unit.symbol}/{divisor.symbol}".replace("//", "/")
-    names = (f"{name} per {divisor.singular}".strip() for name in unit[1:])
-    return Measure(symbol, *names)
+    return Measure(symbol, *(f"{name} per {divisor.singular}".strip() for name in unit[1:]))

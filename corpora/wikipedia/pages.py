@@ -219,7 +219,14 @@ def to_record(segment: Segment, *, source: str) -> WikiPage | Rejected | None:
     if segment.is_too_large:
         return reject(segment, "too_large", f"has {segment.size:,} bytes or more", source=source)
     if segment.last is not Edge.CLOSING:
-        return _unfinished(segment, source)
+        if segment.last is Edge.FILE:
+            return reject(segment, "truncated", "ends with the file, in the middle", source=source)
+        if segment.last is Edge.DAMAGE:
+            what = "goes on into data that cannot be read"
+            return reject(segment, "damaged_block", what, source=source)
+        return reject(
+            segment, "malformed_xml", "is not closed before the next begins", source=source
+        )
     return read_record(
         partial(_page, segment, source=source),
         source=source,
@@ -246,15 +253,6 @@ def _page(segment: Segment, *, source: str) -> WikiPage | Rejected:
         return reject(segment, "malformed_xml", what, source=source, byte=byte)
     finally:
         reader.forget()
-
-
-def _unfinished(segment: Segment, source: str) -> Rejected:
-    if segment.last is Edge.FILE:
-        return reject(segment, "truncated", "ends with the file, in the middle", source=source)
-    if segment.last is Edge.DAMAGE:
-        what = "goes on into data that cannot be read"
-        return reject(segment, "damaged_block", what, source=source)
-    return reject(segment, "malformed_xml", "is not closed before the next begins", source=source)
 
 
 def _between(segment: Segment, source: str) -> Rejected | None:

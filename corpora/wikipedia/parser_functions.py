@@ -99,17 +99,13 @@ def calculate(expression: str) -> str | None:
     if not expression.strip():
         return ""
     try:
-        return _shown(_Calculator().run(decode(expression).strip()))
+        number = _Calculator().run(decode(expression).strip())
+        shown = f"{number:.14g}"
+        if not re.fullmatch(r"-?\d+(\.\d+)?", shown):
+            raise ValueError(f"{shown} is no plain number")
+        return "0" if shown == "-0" else shown
     except (ArithmeticError, IndexError, ValueError):
         return None
-
-
-def _shown(number: float) -> str:
-    """Write a number with 14 digits; raises ``ValueError`` for one that needs an exponent."""
-    shown = f"{number:.14g}"
-    if not re.fullmatch(r"-?\d+(\.\d+)?", shown):
-        raise ValueError(f"{shown} is no plain number")
-    return "0" if shown == "-0" else shown
 
 
 def _rounded(number: float, decimals: float) -> float:
@@ -230,5 +226,4 @@ class _Calculator:
             if operator.endswith(" "):
                 self.numbers.append(float(_UNARY[operator[:-1]](last)))
             else:
-                first = self.numbers.pop()
-                self.numbers.append(float(_BINARY[operator][1](first, last)))
+                self.numbers.append(float(_BINARY[operator][1](self.numbers.pop(), last)))

@@ -125,7 +125,13 @@ def cut_pieces(
     if index is None or not Pieces(folder, index).are_whole():
         take_away(folder)
         folder.mkdir(parents=True)
-        index = _cut(path, container, folder=folder, piece_bytes=piece_bytes)
+        size = 0
+        pieces: list[str] = []
+        with closing(_Decompressed(path, container)) as xml:
+            while n_bytes := _write_piece(folder / _name(len(pieces)), xml, piece_bytes):
+                pieces.append(sha256_of(folder / _name(len(pieces))))
+                size += n_bytes
+        index = Index(_VERSION, piece_bytes, size, pieces, xml.damage, xml.is_cut_off)
         if sha256_of(path) != sha256:
             raise InputChangedError(f"{path}: has changed meanwhile. Run again.")
         about = asdict(index)
@@ -166,16 +172,6 @@ def _read_index(folder: Path) -> Index | None:
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
     return index if index.version == _VERSION else None
-
-
-def _cut(path: Path, container: str, *, folder: Path, piece_bytes: int) -> Index:
-    size = 0
-    pieces: list[str] = []
-    with closing(_Decompressed(path, container)) as xml:
-        while n_bytes := _write_piece(folder / _name(len(pieces)), xml, piece_bytes):
-            pieces.append(sha256_of(folder / _name(len(pieces))))
-            size += n_bytes
-    return Index(_VERSION, piece_bytes, size, pieces, xml.damage, xml.is_cut_off)
 
 
 def _write_piece(file: Path, xml: "_Decompressed", piece_bytes: int) -> int:

@@ -54,7 +54,13 @@ class Resolver:
             done = self.resolve(as_written(rows, self.wiki))
             pages = done if rows is pages else _merged(pages, done, holds=holds)
             self.n_again += len(left) - rows.column("led_on").null_count
-        self._count(pages)
+        self.counters["redirects.links"] += len(pages.column("led_on").flatten())
+        origins = pages.column("mentions").flatten().field("origin")
+        for count in pc.value_counts(origins).to_pylist():
+            self.counters[f"mentions.{count['values']}"] += count["counts"]
+        for name in EXAMPLE_COUNTS if len(pages) else ():
+            self.counters[name.replace("_", ".")] += pc.sum(pages.column(name)).as_py()
+        _add_up(pages.column("counters"), self.counters)
         return pages
 
     def resolve(self, pages: pa.RecordBatch) -> pa.RecordBatch:
@@ -65,7 +71,8 @@ class Resolver:
         """
         links = MentionColumn.of(pages)
         written = links.structs.field("entity")
-        titles = self._resolved(written)
+        encoded = written.dictionary_encode()
+        titles = self.redirects.resolve(encoded.dictionary).take(encoded.indices)
         led_on = note_led_on(written, titles, links.ends)
         unmatched = unmatched_of(titles, links.ends, pages.column("title"), table=self.unmatched)
         entities = with_wiki(self.wiki, titles)
@@ -78,20 +85,6 @@ class Resolver:
         counts = _count_examples(pages, links, mentions)
         notes = {"led_on": led_on, "unmatched": unmatched, **counts}
         return with_columns(with_mentions(pages, mentions), notes)
-
-    def _resolved(self, titles: pa.StringArray) -> pa.StringArray:
-        encoded = titles.dictionary_encode()
-        return self.redirects.resolve(encoded.dictionary).take(encoded.indices)
-
-    def _count(self, pages: pa.RecordBatch) -> None:
-        """Count mentions by origin, and add the pages' counts of examples, links and templates."""
-        self.counters["redirects.links"] += len(pages.column("led_on").flatten())
-        origins = pages.column("mentions").flatten().field("origin")
-        for count in pc.value_counts(origins).to_pylist():
-            self.counters[f"mentions.{count['values']}"] += count["counts"]
-        for name in EXAMPLE_COUNTS if len(pages) else ():
-            self.counters[name.replace("_", ".")] += pc.sum(pages.column(name)).as_py()
-        _add_up(pages.column("counters"), self.counters)
 
     def _augmented(
         self,
@@ -178,8 +171,7 @@ def _count_examples(
     """Count examples and their words in each document, with links alone and with all mentions."""
     counts: dict[str, list[int]] = {name: [] for name in EXAMPLE_COUNTS}
     column = pages.column("sentences")
-    lengths = pc.list_value_length(column).to_numpy()
-    ends = np.concatenate([[0], np.cumsum(lengths)])
+    ends = np.concatenate([[0], np.cumsum(pc.list_value_length(column).to_numpy())])
     starts, stops = (column.flatten().field(name).to_numpy() for name in ("start", "end"))
     versions = [
         (name, mentions.numbers("start"), mentions.ends.tolist())

@@ -5,7 +5,7 @@ title are redirects to it, unless there is a page or a redirect of that name.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -60,21 +60,16 @@ def with_variants(
     columns = [batch.column("name").drop_null() for batch in titles]
     targets = [(column, column) for column in columns]
     targets += [(batch.column("title"), batch.column("target")) for batch in redirects]
-    names = (pa.record_batch([name] * 2, ["title", "target"]) for name, _ in targets)
-    build_table(folder, names)
+    build_table(folder, (pa.record_batch([name] * 2, ["title", "target"]) for name, _ in targets))
     known = RedirectTable(folder)
     yield from redirects
-    convert = _converter(table)
+    convert = _in_serbian if table == SERBIAN else _in_chinese
     for names_of_batch, of in targets:
         for spellings in convert(names_of_batch.to_pylist()):
             others = pa.array(spellings, pa.string())
             is_new = known.rows(others) < 0
             rows = [others.filter(pa.array(is_new)), of.filter(pa.array(is_new))]
             yield pa.record_batch(rows, ["title", "target"])
-
-
-def _converter(table: str) -> Callable[[Sequence[str]], Iterator[list[str]]]:
-    return _in_serbian if table == SERBIAN else _in_chinese
 
 
 def _in_chinese(titles: Sequence[str]) -> Iterator[list[str]]:

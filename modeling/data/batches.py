@@ -189,8 +189,7 @@ class Collator:
     ) -> None:
         self.masker, self.n_entities, self.spread = masker, n_entities, spread
         self.with_words, self.with_segments = with_words, with_segments
-        masks_mentions = masker.config.unit == "entity"
-        self._n_entities = n_entities if n_entities or masks_mentions else None
+        self._n_entities = n_entities if n_entities or masker.config.unit == "entity" else None
 
     def __call__(
         self, views: Sequence[ExampleView], rng: Rng, negatives: Integers | None = None
@@ -332,8 +331,7 @@ class Batches:
 
         There are none where a short last step leaves no example to this device.
         """
-        chosen = self._maker.by_length(self._order.step(step))
-        own = chosen.take(slice(self.rank, None, self.world))
+        own = self._maker.by_length(self._order.step(step)).take(slice(self.rank, None, self.world))
         return list(self._maker.make(own, seed=self.seed, negatives=self._drawn(step)))
 
     def steps(self, first: int, last: int, *, pin: bool = False) -> Iterator[list[Batch]]:

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Literal, Self
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
@@ -62,7 +61,13 @@ class Scopes:
         columns = ("document_id", "group", "entity_ids")
         for path in paths:
             for batch in open_dataset(path, "examples").batches(columns):
-                scopes = _number(batch.column(_NAMES[kind]), numbers)
+                names = batch.column(_NAMES[kind])
+                encoded = names.dictionary_encode()
+                known = [
+                    numbers.setdefault(name, len(numbers))
+                    for name in encoded.dictionary.to_pylist()
+                ]
+                scopes: Integers = np.array(known, np.int64)[np.asarray(encoded.indices)]
                 documents = batch.column("document_id").to_pylist()
                 of_document |= zip(documents, scopes.tolist(), strict=True)
                 entities = batch.column("entity_ids")
@@ -83,14 +88,6 @@ class Scopes:
     def entities(self, scope: int) -> Integers:
         """Return the entity ids of a scope, ascending."""
         return self._ids[self._begins[scope] : self._begins[scope + 1]].astype(np.int64)
-
-
-def _number(names: pa.StringArray, numbers: dict[str, int]) -> Integers:
-    """Map each name to its index in ``numbers``; add a new name with the next index."""
-    encoded = names.dictionary_encode()
-    known = [numbers.setdefault(name, len(numbers)) for name in encoded.dictionary.to_pylist()]
-    scopes: Integers = np.array(known, np.int64)[np.asarray(encoded.indices)]
-    return scopes
 
 
 def draw_others(places: Integers, size: int, *, n: int, keys: Numbers) -> Integers:

@@ -104,8 +104,7 @@ class EntityForms:
         matches = gazetteer.find_names(names, columns, by_parts=True)
         kept = first_disjoint(matches.starts, matches.ends)
         starts, sizes = matches.starts[kept], (matches.ends - matches.starts)[kept]
-        ids = self.ids[names.labels[matches.forms[kept]]]
-        found[ranges(starts, sizes)] = np.repeat(ids, sizes)
+        found[ranges(starts, sizes)] = np.repeat(self.ids[names.labels[matches.forms[kept]]], sizes)
         return found
 
     def of_subwords(self, encoded: EncodedSentences) -> Indices:

@@ -125,8 +125,7 @@ class Gazetteer:
         _, firsts = np.unique(hashes, return_index=True)
         starts, sizes = spans.starts[firsts], (spans.ends - spans.starts)[firsts]
         tokens = columns.tokens.take(pa.array(ranges(starts, sizes)))
-        begins = pa.array(borders_of(sizes), pa.int32())
-        forms = pa.ListArray.from_arrays(begins, tokens)
+        forms = pa.ListArray.from_arrays(pa.array(borders_of(sizes), pa.int32()), tokens)
         labels, levels = names.labels.astype(np.int64), names.levels.astype(np.int64)
         return cls(forms, labels, levels, tagset.labels, level)
 
@@ -442,8 +441,7 @@ def folds_of(sentences: Sequence[Sentence], folds: int) -> Indices:
         return np.arange(len(sentences)) * folds // max(len(sentences), 1)
     _, firsts = np.unique(documents, return_index=True)
     ratios = [ratio(sentences[number].document_id) for number in firsts.tolist()]
-    ranks = np.argsort(np.argsort(ratios, kind="stable"), kind="stable")
-    return (ranks % folds)[documents]
+    return (np.argsort(np.argsort(ratios, kind="stable"), kind="stable") % folds)[documents]
 
 
 def best_threshold(found: LookedUp, gold: Indices, *, with_labels: bool = True) -> int:

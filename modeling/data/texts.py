@@ -258,8 +258,7 @@ class Viewer:
                     view = replace(view, parts=view.parts[::-1])
             else:
                 view = whole(example, room + 1, rng.one(place))
-                note = ALONE if sentences.n > 1 else SINGLE
-                view = replace(view, notes=(*view.notes, note))
+                view = replace(view, notes=(*view.notes, ALONE if sentences.n > 1 else SINGLE))
             views.append(view)
         return views
 
@@ -311,8 +310,7 @@ def next_sentence(
     before, following = sentences.split_near(rest)
     _, other = partner.split_near(rest)
     label = _below(draws.label, 2)
-    limit = min(following.size, other.size)
-    after, notes = (following if label else other).limited(limit)
+    after, notes = (following if label else other).limited(min(following.size, other.size))
     parts, cut = _grown(before, after, draws.coins, room=room)
     return ExampleView(sentences.example, parts, label=label, notes=notes + cut)
 

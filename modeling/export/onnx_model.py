@@ -224,8 +224,7 @@ def decoder_settings(model: TaggingModel) -> dict[str, object]:
     classes = ("O", *config.labels)
     match HEADS[config.head.kind].scores:
         case "spans":
-            parts = ("first", "last")
-            found["scores"] = [f"{part} {name}" for part in parts for name in classes]
+            found["scores"] = [f"{part} {name}" for part in ("first", "last") for name in classes]
         case "classes":
             found["scores"] = [*classes, "begins", "ends"]
         case _:
@@ -266,8 +265,7 @@ def _difference(scorer: ExportedScorer, file: Path) -> float:
         [found] = session.run(None, fed)
         with evaluating(scorer), torch.no_grad():
             expected = scorer(*inputs)
-        stands = inputs[1] > 0
-        differences = (torch.from_numpy(found) - expected)[stands].abs()
+        differences = (torch.from_numpy(found) - expected)[inputs[1] > 0].abs()
         worst = max(worst, float(differences.nan_to_num(torch.inf).max()))
     return worst
 

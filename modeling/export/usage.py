@@ -159,8 +159,7 @@ def of_transformers(path: str, head: HeadConfig) -> tuple[str, list[str]]:
         masks="" if is_joint else MASKS,
         given_masks="" if is_joint else GIVEN_MASKS,
     )
-    reading = _ON_SPANS_TOGETHER if is_joint else _ON_SPANS_ALONE
-    return code, [reading, *_ON_SPANS.split("\n\n")]
+    return code, [_ON_SPANS_TOGETHER if is_joint else _ON_SPANS_ALONE, *_ON_SPANS.split("\n\n")]
 
 
 def of_onnx(path: str, *, with_words: bool) -> str:

@@ -202,8 +202,7 @@ def _to_shapes_of_luke(
     tensors[names.POSITIONS] = torch.cat([zeros, positions])
     tensors[names.ENTITY_POSITIONS] = torch.cat([of_entities, zeros])
     types = tensors[names.ENTITY_TYPES]
-    missing = types.new_zeros(config.type_vocab_size - len(types), types.shape[1])
-    types = torch.cat([types, missing])
+    types = torch.cat([types, types.new_zeros(config.type_vocab_size - len(types), types.shape[1])])
     bias = state.get("encoder.entity_embeddings.project.bias")
     tensors[names.ENTITY_TYPES] = types if bias is None else types + bias
     tensors.pop("entity_embeddings.entity_embedding_dense.bias", None)
@@ -256,9 +255,7 @@ def export_tagger(model: TaggingModel, folder: Path, tokenizer: Tokenizer) -> st
 
 def classes_of(model: TaggingModel) -> tuple[str, ...]:
     """List the classes in the order of their ids: tags of words, or O and the labels of spans."""
-    if isinstance(model.head, SpanHead):
-        return ("O", *model.config.labels)
-    return model.tagset.tags
+    return ("O", *model.config.labels) if isinstance(model.head, SpanHead) else model.tagset.tags
 
 
 def _config(model: TaggingModel, architecture: str, *, pad: int) -> "PretrainedConfig":

@@ -240,7 +240,14 @@ def take_encoder(
     if subwords is not None:
         weights[_TABLE] = subwords.take(weights[_TABLE])
     if model.config.encoder.entities == "subwords":
-        weights = _with_new_entities(model.encoder.state_dict(), weights)
+        new = model.encoder.state_dict()
+        # weights for subwords that know entities, or new rows of the entity table
+        added = {n: w for n, w in new.items() if any(part in n for part in OF_SUBWORD_ENTITIES)}
+        made = {**added, **weights}
+        if _ENTITY_TABLE in weights:
+            table = weights[_ENTITY_TABLE]
+            made[_ENTITY_TABLE] = torch.cat([table, new[_ENTITY_TABLE][len(table) :].to(table)])
+        weights = made
     load_strictly(model.encoder, weights, where=folder)
 
 
@@ -265,24 +272,11 @@ def _weights_of(folder: Path) -> dict[str, Tensor]:
     return read_pretrained(folder).weights
 
 
-def _with_new_entities(
-    new: Mapping[str, Tensor], weights: Mapping[str, Tensor]
-) -> dict[str, Tensor]:
-    """Add the weights for subwords that know entities, or new rows to the entity table there is."""
-    added = {n: w for n, w in new.items() if any(part in n for part in OF_SUBWORD_ENTITIES)}
-    made = {**added, **weights}
-    if _ENTITY_TABLE in weights:
-        table = weights[_ENTITY_TABLE]
-        made[_ENTITY_TABLE] = torch.cat([table, new[_ENTITY_TABLE][len(table) :].to(table)])
-    return made
-
-
 def encoder_weights(weights: Mapping[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:
     """Select the weights that an encoder with these settings has; cut its entity table to size."""
     taken = {n.removeprefix(_ENCODER): w for n, w in weights.items() if n.startswith(_ENCODER)}
     if config.reads_mentions:
-        table = taken[_ENTITY_TABLE]
-        return taken | {_ENTITY_TABLE: table[: config.n_entities].clone()}
+        return taken | {_ENTITY_TABLE: taken[_ENTITY_TABLE][: config.n_entities].clone()}
     are_left_out = config.entities != "subwords"
     left_out = (*_OF_ENTITY_QUERIES, *(OF_SUBWORD_ENTITIES if are_left_out else ()))
     return {

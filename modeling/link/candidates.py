@@ -97,8 +97,7 @@ class _Spread(NamedTuple):
     @classmethod
     def of(cls, by_entity: Mapping[str, int]) -> "_Spread":
         total = sum(by_entity.values())
-        once = sum(n == 1 for n in by_entity.values())
-        return cls(by_entity, total, (once + 0.5) / (total + 1))
+        return cls(by_entity, total, (sum(n == 1 for n in by_entity.values()) + 0.5) / (total + 1))
 
 
 class Candidates(NamedTuple):
@@ -195,8 +194,7 @@ class KnownEntities:
 
         If the document is one of the training documents, its own mentions are left out.
         """
-        without = record.id if record.id in self.counts else None
-        view = _View(self, record, without)
+        view = _View(self, record, record.id if record.id in self.counts else None)
         return [view.candidates(case) for case in cases]
 
 

@@ -235,14 +235,10 @@ def apply(options: "ApplyOptions") -> Iterator[str | Summary]:
 def index(options: "IndexOptions") -> Iterator[str | Summary]:
     """Write the forms of an entity vocabulary into files that are memory-mapped."""
     with output_folder(options.output, mark="names.bin"):
-        yield from _index(options)
-
-
-def _index(options: "IndexOptions") -> Iterator[str | Summary]:
-    n = write_lookup(options.output, pairs_of(options.vocabulary, space=options.wiki))
-    yield f"made  {options.output} ({counted(n, 'entity')})"
-    yield f"next  onoma link train DOCUMENTS --vocabulary {options.output} --output …"
-    yield Summary({"output": str(options.output), "entities": n})
+        n = write_lookup(options.output, pairs_of(options.vocabulary, space=options.wiki))
+        yield f"made  {options.output} ({counted(n, 'entity')})"
+        yield f"next  onoma link train DOCUMENTS --vocabulary {options.output} --output …"
+        yield Summary({"output": str(options.output), "entities": n})
 
 
 def _open_vocabulary(folder: Path | None) -> EntityLookup | None:
@@ -254,8 +250,7 @@ def score(options: "ScoreOptions") -> Iterator[str | Summary]:
     gold, predicted = (
         list(open_dataset(path, "documents")) for path in (options.gold, options.predicted)
     )
-    compared = compare(gold, predicted, nil=options.nil)
-    scores = measure(compared)
+    scores = measure(compare(gold, predicted, nil=options.nil))
     yield from describe(scores)
     yield Summary(scores)
 

@@ -93,8 +93,7 @@ class SideBlocks:
             uses.setdefault(id, []).append(offset)
         for block in self.blocks:
             if block.kind == "reference" and block.template is not None:
-                offsets = uses.pop(block.template, [])
-                block.offset, *block.reused_at = offsets or [block.offset]
+                block.offset, *block.reused_at = uses.pop(block.template, []) or [block.offset]
                 block.template = None
             block.offset = min(block.offset, length)
         return sorted(self.blocks, key=lambda block: block.offset), len(uses)
