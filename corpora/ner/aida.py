@@ -3,12 +3,11 @@
 A document begins with ``-DOCSTART- (1 EU)``. Names have no classes: their label is ``NAME``.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
-from corpora.document import Rejected
 from corpora.ner.bad_records import BadRecordError
-from corpora.ner.found import Gathered, Origin, PartSentences, Row, row_of
+from corpora.ner.found import Origin, PartSentences, Row, read_blocks, row_of
 from corpora.ner.layout import FileLayout
 from corpora.ner.schemes import UNLABELLED
 
@@ -17,32 +16,14 @@ _START = "-DOCSTART- ("
 
 def read_aida(data: bytes, _: FileLayout, origin: Origin) -> PartSentences:
     """Read the sentences; a line with a tab, but without ``B`` or ``I``, rejects its sentence."""
-    sentences = Gathered()
-    documents: list[str | None] = []
-    rejected: list[Rejected] = []
-    document: str | None = None
-    lines: list[str] = []
-    text = data.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
-    for number, line in enumerate([*text.split("\n"), ""], 1):
-        if line.strip() and not line.startswith(_START):
-            lines.append(line)
-            continue
-        first = number - len(lines)
-        try:
-            if lines:
-                sentences.add(first, _rows(lines, first))
-                documents.append(document)
-        except BadRecordError as error:
-            rejected.append(origin.leave_out("sentence", error, first))
-        lines = []
-        if line:
-            document = line.removeprefix(_START).strip().removesuffix(")")
-    found = sentences.found(rejected)
-    found.counters["documents"] += len({*documents} - {None})
-    return replace(found, documents=documents)
+    return read_blocks(data, origin, mark=_START, document_of=_document, read=_rows)
 
 
-def _rows(lines: Sequence[str], first: int) -> list[Row]:
+def _document(line: str) -> str:
+    return line.removeprefix(_START).strip().removesuffix(")")
+
+
+def _rows(lines: Sequence[str], first: int, _: Counter[str]) -> list[Row]:
     rows = []
     for number, line in enumerate(lines, first):
         token, *cells = line.split("\t")

@@ -7,11 +7,10 @@ differs between sentences (cemantix.org/conll/2012/data.html).
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
-from corpora.document import Mention, Rejected
+from corpora.document import Mention
 from corpora.ner.bad_records import BadRecordError
-from corpora.ner.found import Gathered, Origin, PartSentences, Row, check_characters
+from corpora.ner.found import Origin, PartSentences, Row, check_characters, read_blocks
 from corpora.ner.layout import FileLayout
 from corpora.ner.token_spans import tagged
 
@@ -31,32 +30,15 @@ def has_names(text: str) -> bool:
 
 def read_brackets(data: bytes, _: FileLayout, origin: Origin) -> PartSentences:
     """Read the sentences; a bad line rejects its sentence."""
-    sentences = Gathered()
-    documents: list[str | None] = []
-    rejected: list[Rejected] = []
-    counters: Counter[str] = Counter()
-    document: str | None = None
-    own: list[str] = []
-    text = data.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
-    for number, line in enumerate([*text.split("\n"), ""], 1):
-        if line.strip() and not line.startswith("#"):
-            own.append(line)
-            continue
-        if own:
-            first = number - len(own)
-            try:
-                sentences.add(first, _sentence(own, first, counters=counters))
-                documents.append(document)
-            except BadRecordError as error:
-                rejected.append(origin.leave_out("sentence", error, first))
-            own = []
-        if match := _DOCUMENT.fullmatch(line):
-            document = f"{match[1]}#{match[2]}"
-    counters["documents"] += len({*documents} - {None})
-    return replace(sentences.found(rejected), documents=documents, counters=counters)
+    return read_blocks(data, origin, mark="#", document_of=_document, read=_sentence)
 
 
-def _sentence(lines: Sequence[str], first: int, *, counters: Counter[str]) -> list[Row]:
+def _document(line: str) -> str:
+    match = _DOCUMENT.fullmatch(line)
+    return f"{match[1]}#{match[2]}" if match else ""
+
+
+def _sentence(lines: Sequence[str], first: int, counters: Counter[str]) -> list[Row]:
     """Read a sentence; raises ``BadRecordError`` with the number of a line."""
     tokens: list[str] = []
     names: list[Mention] = []

@@ -14,13 +14,14 @@ import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corpora.document import Document, Mention, Span
 from corpora.errors import CorpusError, UsageError
 from corpora.ner.brat import parse_standoff
+from corpora.ner.offsets import utf16_units
 from corpora.system.files import check_new
 from corpora.system.parsing import parse_json
 from corpora.system.writing import write_whole
@@ -296,7 +297,7 @@ def _read_w3c(path: Path) -> Annotated:
     """Read an array of annotations, or an ``AnnotationPage`` that is the only one."""
     beside = path.with_suffix(".txt")
     text = _read_text(beside) if beside.is_file() else None
-    units = _units(text or "")
+    units = utf16_units(text or "")
     name, mentions, quotes = path.stem, list[Mention](), list[tuple[int, str]]()
     annotations = parse_json(_read_text(path))
     if isinstance(annotations, dict):
@@ -328,11 +329,6 @@ def _read_w3c(path: Path) -> Annotated:
                 raise ValueError(f"{exact!r} is not at {position['start']} in {beside.name}")
         mentions.append(_mention(place, *(labels[:1] or [None]), *(ids[:1] or [None])))
     return Annotated(name, text, tuple(mentions), tuple(quotes))
-
-
-def _units(text: str) -> list[int]:
-    """Return the number of UTF-16 units before each character."""
-    return list(accumulate((1 + (ord(each) > 0xFFFF) for each in text), initial=0))
 
 
 def _write_spacy(document: Document, path: Path) -> None:
@@ -397,7 +393,7 @@ def unescape(value: str) -> str:
 def _write_webanno(document: Document, path: Path) -> None:
     """Write WebAnno TSV 3.3: a line per token, with numbered names in two columns."""
     text = document.text
-    units = _units(text)
+    units = utf16_units(text)
     tokens, names = tokens_of(document), named(document)
     starts = [token.start for token in tokens]
     owners = _owners(names, starts)
@@ -462,7 +458,7 @@ def _read_webanno(path: Path) -> Annotated:
 def _wide_in(cells: Sequence[str]) -> Iterator[int]:
     """Yield the places, in UTF-16 units, of the characters beyond U+FFFF in a token."""
     first, form = int(cells[1].partition("-")[0]), unescape(cells[2])
-    for character, unit in zip(form, _units(form), strict=False):
+    for character, unit in zip(form, utf16_units(form), strict=False):
         if ord(character) > 0xFFFF:
             yield first + unit
 

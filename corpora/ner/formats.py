@@ -41,7 +41,9 @@ class Format:
 _lines = partial(Format, reader="corpora.ner.readers:read_columns", options=_COLUMNS)
 _blocks = partial(_lines, is_cut=True, n_levels=2)
 _texts = partial(Format, options=("--lang",), scheme="iob2", n_levels=2)
-_tool_texts = partial(_texts, options=("--tag-column", "--lang"))
+_tool_texts = partial(
+    _texts, reader="corpora.ner.tool_texts:read_tool_texts", options=("--tag-column", "--lang")
+)
 _records = partial(Format, is_json=True, n_levels=2)
 FORMATS = {
     "conll": _blocks(
@@ -131,21 +133,19 @@ FORMATS = {
     ),
     "xmi": _tool_texts(
         "UIMA XMI, as INCEpTION, WebAnno and cTAKES export it",
-        "corpora.ner.tool_texts:read_xmi",
         begins=r"\s*(?:<\?xml[^>]*>\s*)?<xmi:XMI\b",
     ),
     "gate": _tool_texts(
         "a document of GATE in XML: nodes in the text, and sets of annotations",
-        "corpora.ner.tool_texts:read_gate",
         begins=r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--(?s:.*?)-->\s*)?<GateDocument\b",
     ),
     "bioc": _texts(
         "BioC in XML or JSON: passages with annotations",
-        "corpora.ner.tool_texts:read_bioc",
+        "corpora.ner.tool_texts:read_tool_texts",
         begins=r"\s*(?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE\s+collection\b[^>]*>\s*)?<collection>\s*"
         r"<source|\s*\{[^\[]*\"documents\"\s*:\s*\[\s*\{(?s:.*?)\"passages\"\s*:",
     ),
-    "docbin": _tool_texts("spaCy's DocBin (.spacy)", "corpora.ner.tool_texts:read_docbin"),
+    "docbin": _tool_texts("spaCy's DocBin (.spacy)"),
     "spans": _records(
         "JSON Lines or an array of objects with a text and names at its characters: doccano, "
         "Prodigy, Label Studio, spaCy",

@@ -10,7 +10,7 @@ import json
 import re
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -147,6 +147,38 @@ class Gathered:
         columns = ([row[n] for row in self._rows] for n in range(3))
         self._parts.append(tuple(pa.array(column, pa.string()) for column in columns))
         self._rows.clear()
+
+
+def read_blocks(
+    data: bytes,
+    origin: Origin,
+    *,
+    mark: str,
+    document_of: Callable[[str], str],
+    read: Callable[[Sequence[str], int, Counter[str]], list[Row]],
+) -> PartSentences:
+    """Read sentences of a token a line; empty lines, and those that begin with a mark, end them.
+
+    ``read`` gets the lines of a sentence and the number of the first; what it raises rejects it.
+    """
+    sentences, rejected, counters = Gathered(), list[Rejected](), Counter[str]()
+    documents: list[str | None] = []
+    document, own = "", list[str]()
+    text = data.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
+    for number, line in enumerate([*text.split("\n"), ""], 1):
+        if line.strip() and not line.startswith(mark):
+            own.append(line)
+            continue
+        first = number - len(own)
+        try:
+            if own:
+                sentences.add(first, read(own, first, counters))
+                documents.append(document or None)
+        except BadRecordError as error:
+            rejected.append(origin.leave_out("sentence", error, first))
+        own, document = [], document_of(line) or document
+    counters["documents"] += len({*documents} - {None})
+    return replace(sentences.found(rejected), documents=documents, counters=counters)
 
 
 def row_of(pair: object) -> Row:

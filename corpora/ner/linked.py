@@ -19,19 +19,15 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 from urllib.parse import unquote
 
-from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter
 from corpora.document import Document, Mention, Span, without_crossing
 from corpora.errors import CorpusError, UsageError
 from corpora.reports import counted
-from corpora.runs.build import Build, hold
-from corpora.runs.plan import Plan, Unit, describe_file, find_inputs
-from corpora.runs.receipts import Accounting, Receipt, sorted_counts, write_receipt
+from corpora.runs.build import hold
+from corpora.runs.plan import InputFile, Plan, Unit, describe_file, find_inputs
 from corpora.system.arguments import SUMMARY, Summary, execute, option, option_table, parse
 from corpora.system.files import is_plain
 from corpora.tagging import IOB2_TAG, from_iob2
 
-_DOCUMENTS: Final = SCHEMAS["documents"]
 _HIPE, _AIDA = "TOKEN\t", "-DOCSTART-"
 _SENSES: Final = {"literal": "LIT", "metonymic": "METO"}
 _FACT: Final = re.compile(r"#\s*(\w+):(\w+)\s*=\s*(.*?)\s*")
@@ -301,49 +297,36 @@ def _run(options: Options) -> Iterator[str | Summary]:
     with hold(options.output, plan) as build:
         if not build.is_published():
             for unit in build.pending():
-                _do(unit, build, options)
+                counters, filtered = Counter[str](), Counter[str]()
+                documents = _asked(unit.inputs[0], options, counters=counters, filtered=filtered)
+                build.write_documents(unit, documents, counters=counters, filtered=filtered)
             build.check_ids()
             build.publish()
-        account, counters = build.published_account()
+        account, totals = build.published_account()
     left = f", {account.n_filtered:,} left out by --ids" if options.ids else ""
     yield f"read  {counted(account.read, 'document')}, {account.written:,} written{left}"
-    yield from (f"  {name}: {n:,}" for name, n in sorted(counters.items()))
+    yield from (f"  {name}: {n:,}" for name, n in sorted(totals.items()))
     yield f"made  {options.output}"
     yield f"next  onoma link evaluate {options.output} --output …"
     about = {"output": str(options.output), "read": account.read, "written": account.written}
-    yield Summary(about | {"filtered": dict(account.filtered), "counters": dict(counters)})
+    yield Summary(about | {"filtered": dict(account.filtered), "counters": dict(totals)})
 
 
-def _do(unit: Unit, build: Build, options: Options) -> None:
-    """Write the shard of a file, and its completion marker."""
-    counters: Counter[str] = Counter()
-    counted: Counter[str] = Counter()  # counters of one document
-    file = unit.inputs[0]
+def _asked(
+    file: InputFile, options: Options, *, counters: Counter[str], filtered: Counter[str]
+) -> Iterator[Document]:
+    """Read the documents of a file that are asked for; count what they have, and the others."""
     is_asked = re.compile(options.ids or "").match
-    left_out = 0
-    with ShardWriter(build.staging("") / unit.shard_name, _DOCUMENTS) as writer:
-        documents = read_linked(
-            file.check(), file.name, counted, sense=options.sense, texts=options.texts
-        )
-        for document in documents:
-            if is_asked(document.id):
-                writer.write(document)
-                counters += counted
-            else:
-                left_out += 1
-            counted.clear()
-    assert writer.shard is not None  # noqa: S101 - there is one when it is closed
-    n = writer.shard.rows
-    filtered = {"other_id": left_out} if left_out else {}
-    receipt = Receipt(
-        fingerprint=build.plan.fingerprint,
-        unit=unit.number,
-        shards={"": writer.shard},
-        accounting=Accounting(read=n + left_out, written=n, filtered=filtered),
-        counters=sorted_counts(counters),
-        rejected=[],
-    )
-    write_receipt(build.receipt_path(unit), receipt)
+    own: Counter[str] = Counter()  # of one document
+    for document in read_linked(
+        file.check(), file.name, own, sense=options.sense, texts=options.texts
+    ):
+        if is_asked(document.id):
+            counters.update(own)
+            yield document
+        else:
+            filtered["other_id"] += 1
+        own.clear()
 
 
 if __name__ == "__main__":

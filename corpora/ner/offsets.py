@@ -88,10 +88,15 @@ _COUNTINGS = [
 ]
 
 
+def utf16_units(text: str) -> list[int]:
+    """Return the number of UTF-16 units before each character, and of all."""
+    return list(accumulate((1 + (character > "\uffff") for character in text), initial=0))
+
+
 def _starts(text: str, unit: str) -> list[int] | None:
     """Return the number of units before each character, and of all; None if each is one unit."""
     if unit == "UTF-16 units" and max(text, default="") > "\uffff":
-        return list(accumulate((1 + (character > "\uffff") for character in text), initial=0))
+        return utf16_units(text)
     if unit == "bytes" and not text.isascii():
         widths = (len(character.encode("utf-8", "surrogatepass")) for character in text)
         return list(accumulate(widths, initial=0))

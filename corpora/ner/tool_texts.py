@@ -6,7 +6,7 @@ words; the tokens of the files are not read. A file that cannot be read is rejec
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from corpora.document import Rejected
@@ -30,43 +30,9 @@ _NOT_NAMES = frozenset({
 })  # fmt: skip
 """Types that GATE's own resources make, which are no names."""
 
-Read = Callable[[bytes, FileLayout, Counter[str]], Iterable[NamedText]]
-"""From the bytes of a file to its texts; numbered from 1, as records of it."""
-
-
-def _found(read: Read, data: bytes, layout: FileLayout, *, origin: Origin) -> PartSentences:
-    counters: Counter[str] = Counter()
-    texts: list[NamedText] = []
-    rejected: list[Rejected] = []
-    records = Origin(origin.source, "record")
-    try:
-        for text in read(data, layout, counters):
-            check_characters(text.text)
-            texts.append(text)
-    except BadRecordError as error:
-        rejected.append(records.leave_out("record", error, len(texts) + 1))
-    except (UsageError, ImportError):
-        raise
-    except Exception as error:  # noqa: BLE001 - libraries may raise anything on a damaged file
-        problem = BadRecordError("malformed", f"cannot be read as {layout.format} ({error})")
-        rejected.append(records.leave_out("rest of the file", problem, len(texts) + 1))
-    return cut_texts(
-        texts,
-        records,
-        what="record",
-        lang=layout.lang,
-        rejected=rejected,
-        counters=counters,
-        counting=None if layout.format == "bioc" else CHARACTERS,  # the others have no offsets
-    )
-
-
-def read_xmi(data: bytes, layout: FileLayout, origin: Origin) -> PartSentences:
-    """Read the text of a CAS, and the names of the type that ``layout.key`` names, if any."""
-    return _found(_texts_of_xmi, data, layout, origin=origin)
-
 
 def _texts_of_xmi(data: bytes, layout: FileLayout, _: Counter[str]) -> Iterator[NamedText]:
+    """Read the text of a CAS, and the names of the type that ``layout.key`` names, if any."""
     cas = cas_of_xmi(data.decode())
     text = cas.sofa_string or ""
     kinds = {kind.name for kind in cas.typesystem.get_types() if kind.supertype is not None}
@@ -96,12 +62,8 @@ def _is_named(kind: str, key: str) -> bool:
     return key in {kind, kind.rpartition(".")[2]} if key else bool(_OF_NAMES.fullmatch(kind))
 
 
-def read_gate(data: bytes, layout: FileLayout, origin: Origin) -> PartSentences:
-    """Read a document of GATE: nodes in its text, and sets of annotations between them."""
-    return _found(_texts_of_gate, data, layout, origin=origin)
-
-
 def _texts_of_gate(data: bytes, layout: FileLayout, counters: Counter[str]) -> Iterator[NamedText]:
+    """Read a document of GATE: nodes in its text, and sets of annotations between them."""
     name = "the file"
     root = parse_xml(encoded(data.decode(), name=name), name=name)
     content = next(element for element in root.elements() if element.name == "textwithnodes")
@@ -149,12 +111,8 @@ def _annotations(root: Element, key: str) -> list[Element]:
     return next(iter(full.values()), [])
 
 
-def read_bioc(data: bytes, layout: FileLayout, origin: Origin) -> PartSentences:
-    """Read the passages of BioC, in XML or JSON; each is a text of its document."""
-    return _found(_texts_of_bioc, data, layout, origin=origin)
-
-
 def _texts_of_bioc(data: bytes, _: FileLayout, counters: Counter[str]) -> Iterator[NamedText]:
+    """Read the passages of BioC, in XML or JSON; each is a text of its document."""
     from bioc import biocjson, biocxml
 
     load = biocjson.loads if data.lstrip()[:1] == b"{" else biocxml.loads
@@ -184,12 +142,8 @@ def _names_of(passage: "BioCPassage", counters: Counter[str]) -> list[WrittenNam
     return names
 
 
-def read_docbin(data: bytes, layout: FileLayout, origin: Origin) -> PartSentences:
-    """Read the documents of a ``DocBin``, with the names that spaCy would train on."""
-    return _found(_texts_of_docbin, data, layout, origin=origin)
-
-
 def _texts_of_docbin(data: bytes, layout: FileLayout, _: Counter[str]) -> Iterator[NamedText]:
+    """Read the documents of a ``DocBin``, with the names that spaCy would train on."""
     for number, doc in enumerate(docs_of(data), 1):
         spans = doc.spans.get(layout.key, ()) if layout.key else names_of(doc)
         names = [
@@ -198,3 +152,39 @@ def _texts_of_docbin(data: bytes, layout: FileLayout, _: Counter[str]) -> Iterat
         ]
         if doc.text.strip():
             yield NamedText(number, doc.text, names)
+
+
+_READ = {
+    "xmi": _texts_of_xmi,
+    "gate": _texts_of_gate,
+    "bioc": _texts_of_bioc,
+    "docbin": _texts_of_docbin,
+}
+
+
+def read_tool_texts(data: bytes, layout: FileLayout, origin: Origin) -> PartSentences:
+    """Read the texts of a file, numbered from 1, as records of it."""
+    counters: Counter[str] = Counter()
+    texts: list[NamedText] = []
+    rejected: list[Rejected] = []
+    records = Origin(origin.source, "record")
+    try:
+        for text in _READ[layout.format](data, layout, counters):
+            check_characters(text.text)
+            texts.append(text)
+    except BadRecordError as error:
+        rejected.append(records.leave_out("record", error, len(texts) + 1))
+    except (UsageError, ImportError):
+        raise
+    except Exception as error:  # noqa: BLE001 - libraries may raise anything on a damaged file
+        problem = BadRecordError("malformed", f"cannot be read as {layout.format} ({error})")
+        rejected.append(records.leave_out("rest of the file", problem, len(texts) + 1))
+    return cut_texts(
+        texts,
+        records,
+        what="record",
+        lang=layout.lang,
+        rejected=rejected,
+        counters=counters,
+        counting=None if layout.format == "bioc" else CHARACTERS,  # the others have no offsets
+    )

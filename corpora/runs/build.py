@@ -14,6 +14,7 @@ import json
 import os
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
@@ -22,7 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import Description, Shard, read_description
+from corpora.datasets.shards import Description, Shard, ShardWriter, read_description
+from corpora.document import Document
 from corpora.errors import CorpusError, UsageError
 from corpora.runs.journal import (
     RunRecord,
@@ -33,7 +35,14 @@ from corpora.runs.journal import (
     sealed,
 )
 from corpora.runs.plan import InputFile, Plan, Stage, Unit, fingerprint_of
-from corpora.runs.receipts import Accounting, Receipt, Totals, read_receipt, sorted_counts
+from corpora.runs.receipts import (
+    Accounting,
+    Receipt,
+    Totals,
+    read_receipt,
+    sorted_counts,
+    write_receipt,
+)
 from corpora.runs.record_errors import INTERNAL_ERROR
 from corpora.runs.work_directory import COUNTS, MERGED, WorkDirectory
 from corpora.system.files import inside, is_plain, locked, refuse_links, sha256_of, take_away
@@ -235,6 +244,30 @@ class Build:
     def receipt_path(self, unit: Unit, stage: Stage | None = None) -> Path:
         """Return the path of a unit's receipt."""
         return self.work.place_of_receipt(stage.name if stage else "", unit.number)
+
+    def write_documents(
+        self,
+        unit: Unit,
+        documents: Iterable[Document],
+        *,
+        counters: Counter[str],
+        filtered: Counter[str] | None = None,
+    ) -> None:
+        """Write the shard of a unit, and then its completion marker; documents may count."""
+        with ShardWriter(self.staging("") / unit.shard_name, SCHEMAS["documents"]) as writer:
+            for document in documents:
+                writer.write(document)
+        assert writer.shard is not None  # noqa: S101 - there is one when it is closed
+        n, left_out = writer.shard.rows, dict(filtered or {})
+        receipt = Receipt(
+            fingerprint=self.plan.fingerprint,
+            unit=unit.number,
+            shards={"": writer.shard},
+            accounting=Accounting(read=n + sum(left_out.values()), written=n, filtered=left_out),
+            counters=sorted_counts(counters),
+            rejected=[],
+        )
+        write_receipt(self.receipt_path(unit), receipt)
 
     def is_published(self) -> bool:
         """Tell whether every file of this plan is in place with its hash."""

@@ -107,20 +107,6 @@ class PageText:
 class PageBlocks:
     """The text so far, its finished blocks, and the block that is open."""
 
-    __slots__ = (
-        "_first_hole",
-        "blocks",
-        "has_gap",
-        "has_link",
-        "holes",
-        "kind",
-        "length",
-        "level",
-        "loose",
-        "parts",
-        "start",
-    )
-
     def __init__(self) -> None:
         self.parts: list[str] = []
         self.length = 0

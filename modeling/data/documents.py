@@ -9,13 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter, read_documents
+from corpora.datasets.shards import read_documents
 from corpora.document import Document
-from corpora.runs.build import Build, hold
+from corpora.runs.build import hold
 from corpora.runs.dataset_inputs import check_hashes, find_shards
 from corpora.runs.plan import Plan, Unit, describe_file
-from corpora.runs.receipts import Accounting, Receipt, sorted_counts, write_receipt
 
 Change = Callable[[Iterator[Document], Counter[str]], Iterator[Document]]
 """Yields each document, changed, and counts what it does; it is called for every shard."""
@@ -46,26 +44,10 @@ def change_dataset(
     with hold(output, plan) as build:
         if not build.is_published():
             for unit in build.pending():
-                _write_shard(unit, build, change)
+                counters = Counter[str]()
+                documents = change(read_documents(unit.inputs[0].check()), counters)
+                build.write_documents(unit, documents, counters=counters)
                 sys.stderr.write(f"  shard {unit.number + 1} of {len(plan.units)}\n")
             build.publish()
-        accounting, counters = build.published_account()
-    return accounting.written, counters
-
-
-def _write_shard(unit: Unit, build: Build, change: Change) -> None:
-    """Write the shard of a unit, and then its completion marker."""
-    counters: Counter[str] = Counter()
-    with ShardWriter(build.staging("") / unit.shard_name, SCHEMAS["documents"]) as writer:
-        for document in change(read_documents(unit.inputs[0].check()), counters):
-            writer.write(document)
-    assert writer.shard is not None  # noqa: S101 - there is one when it is closed
-    receipt = Receipt(
-        fingerprint=build.plan.fingerprint,
-        unit=unit.number,
-        shards={"": writer.shard},
-        accounting=Accounting(read=writer.shard.rows, written=writer.shard.rows),
-        counters=sorted_counts(counters),
-        rejected=[],
-    )
-    write_receipt(build.receipt_path(unit), receipt)
+        accounting, totals = build.published_account()
+    return accounting.written, totals

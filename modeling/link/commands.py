@@ -49,81 +49,78 @@ if TYPE_CHECKING:
 def train(options: "TrainOptions") -> Iterator[str | Summary]:
     """Train a linker, and yield lines on what it learned from."""
     with output_folder(options.output, mark="linker.json"):
-        yield from _train(options)
-
-
-def _train(options: "TrainOptions") -> Iterator[str | Summary]:
-    records, hashes, styles = _read(options.documents, with_text=options.encoder is not None)
-    register = read_register(options.register, records, space=options.space)
-    settings: dict[str, object] = {
-        "documents": hashes,
-        "register": len(register),
-        "max_wrong": options.max_wrong,
-        "nil": options.nil,
-    }
-    settings["references"] = usual(styles)
-    if options.vocabulary is not None:
-        settings["vocabulary"] = str(options.vocabulary.resolve())
-    if options.encoder is not None:
-        settings["encoder"] = str(local_folder(options.encoder).resolve())
-    vocabulary = _open_vocabulary(options.vocabulary)
-    training = LinkerTraining(records, register, vocabulary, **_learning(options, register))
-    linker = training.train(settings=settings)
-    linker.save(options.output)
-    n = sum(case.entity is not None for record in records for case in record.cases)
-    n_without = sum(len(record.cases) for record in records) - n
-    yield f"read  {counted(len(records), 'document')}, {counted(n, 'name')} with an id" + (
-        f", {n_without:,} without" if n_without else ""
-    )
-    yield f"knows {counted(len(linker.knowledge.counts.documents), 'entity')} of documents" + (
-        f", {len(register):,} of the register" if register else ""
-    )
-    yield from _left_out(records)
-    if linker.threshold > 1:
-        yield "note  no link is sure enough to be written: too few names, or --max-wrong too small"
-    else:
-        yield f"made  {options.output}: links are written from {linker.threshold:.3f} on"
-    yield f"next  onoma link apply {options.output} --documents … --output …"
-    about = {"output": str(options.output), "documents": len(records), "names": n}
-    about["entities"] = len(linker.knowledge.counts.documents)
-    yield Summary(about | {"register": len(register), "threshold": linker.threshold})
+        records, hashes, styles = _read(options.documents, with_text=options.encoder is not None)
+        register = read_register(options.register, records, space=options.space)
+        settings: dict[str, object] = {
+            "documents": hashes,
+            "register": len(register),
+            "max_wrong": options.max_wrong,
+            "nil": options.nil,
+        }
+        settings["references"] = usual(styles)
+        if options.vocabulary is not None:
+            settings["vocabulary"] = str(options.vocabulary.resolve())
+        if options.encoder is not None:
+            settings["encoder"] = str(local_folder(options.encoder).resolve())
+        vocabulary = EntityLookup(options.vocabulary) if options.vocabulary else None
+        training = LinkerTraining(records, register, vocabulary, **_learning(options, register))
+        linker = training.train(settings=settings)
+        linker.save(options.output)
+        n = sum(case.entity is not None for record in records for case in record.cases)
+        n_without = sum(len(record.cases) for record in records) - n
+        yield f"read  {counted(len(records), 'document')}, {counted(n, 'name')} with an id" + (
+            f", {n_without:,} without" if n_without else ""
+        )
+        yield f"knows {counted(len(linker.knowledge.counts.documents), 'entity')} of documents" + (
+            f", {len(register):,} of the register" if register else ""
+        )
+        yield from _left_out(records)
+        if linker.threshold > 1:
+            yield (
+                "note  no link is sure enough to be written: too few names, or --max-wrong too "
+                "small"
+            )
+        else:
+            yield f"made  {options.output}: links are written from {linker.threshold:.3f} on"
+        yield f"next  onoma link apply {options.output} --documents … --output …"
+        about = {"output": str(options.output), "documents": len(records), "names": n}
+        about["entities"] = len(linker.knowledge.counts.documents)
+        yield Summary(about | {"register": len(register), "threshold": linker.threshold})
 
 
 def evaluate(options: "EvaluateOptions") -> Iterator[str | Summary]:
     """Evaluate a linker by cross-validation or on ``--test``, and write the report."""
     with output_folder(options.output, mark="names.tsv", others="report.*"):
-        yield from _evaluate(options)
-
-
-def _evaluate(options: "EvaluateOptions") -> Iterator[str | Summary]:
-    with_text = options.encoder is not None
-    records, *_ = _read(options.documents, with_text=with_text)
-    register = read_register(options.register, records, space=options.space)
-    vocabulary = _open_vocabulary(options.vocabulary)
-    learning = _learning(options, register)
-    if options.test:
-        training = LinkerTraining(records, register, vocabulary, **learning)
-        test, *_ = _read(options.test, with_text=with_text, option="--test")
-        _check_others(records, test)
-        prior, linker = training.fit_plain(PRIOR), training.train()
-        labels = linked_labels(records) | linked_labels(test)
-        outcomes = judge(test, linker, prior=prior, labels=labels, nil=options.nil)
-    else:
-        outcomes = cross_validate(
-            records,
-            register,
-            vocabulary=vocabulary,
-            folds=options.folds,
-            log=lambda line: sys.stderr.write(f"  {line}\n"),
-            **learning,
-        )
-    yield from _left_out(records)
-    names = ", ".join(_name_of(path) for path in options.test or options.documents)
-    yield write_report(outcomes, options.output, title=f"Links: {names}", nil=options.nil).rstrip()
-    yield f"made  {options.output}: report.md, report.json, names.tsv (each name)"
-    scores = read_json(options.output / "report.json")
-    yield from _shortfalls(scores)
-    yield Summary({"output": str(options.output), "names": len(outcomes), "scores": scores})
+        with_text = options.encoder is not None
+        records, *_ = _read(options.documents, with_text=with_text)
+        register = read_register(options.register, records, space=options.space)
+        vocabulary = EntityLookup(options.vocabulary) if options.vocabulary else None
+        learning = _learning(options, register)
+        if options.test:
+            training = LinkerTraining(records, register, vocabulary, **learning)
+            test, *_ = _read(options.test, with_text=with_text, option="--test")
+            _check_others(records, test)
+            prior, linker = training.fit_plain(PRIOR), training.train()
+            labels = linked_labels(records) | linked_labels(test)
+            outcomes = judge(test, linker, prior=prior, labels=labels, nil=options.nil)
+        else:
+            outcomes = cross_validate(
+                records,
+                register,
+                vocabulary=vocabulary,
+                folds=options.folds,
+                log=lambda line: sys.stderr.write(f"  {line}\n"),
+                **learning,
+            )
+        yield from _left_out(records)
+        names = ", ".join(_name_of(path) for path in options.test or options.documents)
+        yield write_report(
+            outcomes, options.output, title=f"Links: {names}", nil=options.nil
+        ).rstrip()
+        yield f"made  {options.output}: report.md, report.json, names.tsv (each name)"
+        scores = read_json(options.output / "report.json")
+        yield from _shortfalls(scores)
+        yield Summary({"output": str(options.output), "names": len(outcomes), "scores": scores})
 
 
 def _shortfalls(scores: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
@@ -239,10 +236,6 @@ def index(options: "IndexOptions") -> Iterator[str | Summary]:
         yield f"made  {options.output} ({counted(n, 'entity')})"
         yield f"next  onoma link train DOCUMENTS --vocabulary {options.output} --output …"
         yield Summary({"output": str(options.output), "entities": n})
-
-
-def _open_vocabulary(folder: Path | None) -> EntityLookup | None:
-    return EntityLookup(folder) if folder else None
 
 
 def score(options: "ScoreOptions") -> Iterator[str | Summary]:
