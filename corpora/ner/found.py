@@ -163,20 +163,20 @@ def read_blocks(
     """
     sentences, rejected, counters = Gathered(), list[Rejected](), Counter[str]()
     documents: list[str | None] = []
-    document, own = "", list[str]()
+    document, lines = "", list[str]()
     text = data.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
     for number, line in enumerate([*text.split("\n"), ""], 1):
         if line.strip() and not line.startswith(mark):
-            own.append(line)
+            lines.append(line)
             continue
-        first = number - len(own)
+        first = number - len(lines)
         try:
-            if own:
-                sentences.add(first, read(own, first, counters))
+            if lines:
+                sentences.add(first, read(lines, first, counters))
                 documents.append(document or None)
         except BadRecordError as error:
             rejected.append(origin.leave_out("sentence", error, first))
-        own, document = [], document_of(line) or document
+        lines, document = [], document_of(line) or document
     counters["documents"] += len({*documents} - {None})
     return replace(sentences.found(rejected), documents=documents, counters=counters)
 

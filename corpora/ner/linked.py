@@ -317,16 +317,16 @@ def _asked(
 ) -> Iterator[Document]:
     """Read the documents of a file that are asked for; count what they have, and the others."""
     is_asked = re.compile(options.ids or "").match
-    own: Counter[str] = Counter()  # of one document
+    counted_here: Counter[str] = Counter()  # of one document
     for document in read_linked(
-        file.check(), file.name, own, sense=options.sense, texts=options.texts
+        file.check(), file.name, counted_here, sense=options.sense, texts=options.texts
     ):
         if is_asked(document.id):
-            counters.update(own)
+            counters.update(counted_here)
             yield document
         else:
             filtered["other_id"] += 1
-        own.clear()
+        counted_here.clear()
 
 
 if __name__ == "__main__":
