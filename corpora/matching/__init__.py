@@ -7,6 +7,7 @@ Read in this order:
 2. ``title_matches``: titles that a page links, found in its text; ``name_edges``: not inside a
    longer name; ``survey``: forms that are words more often than names.
 3. ``place_gate``: where a mention is added or removed, by ``place_features`` with ``contexts`` and
-   ``form_facts``; ``link_truth``: from which it learns; ``gate_report``.
+   ``form_facts``; ``inflection``: titles in other cases; ``link_truth``: from which it learns;
+   ``gate_report``.
 4. ``arrays``: helpers of all.
 """

@@ -24,6 +24,7 @@ _MOST_SMALL = 2
 _CLOSING = np.frombuffer(" \u00a0\"'“”«»„‘’‚‹›([{–—•*-".encode("utf-32-le"), np.uint32)
 _ENDS = np.frombuffer("\n.!?…:;。！？।։؟۔".encode("utf-32-le"), np.uint32)
 _JOINTS = np.frombuffer(" \u00a0-‐–".encode("utf-32-le"), np.uint32)
+_HYPHENS = np.frombuffer("-‐‑".encode("utf-32-le"), np.uint32)
 _NO_SPACES = re.compile(f"[{UNSPACED}]")
 _UNKNOWN, _UPPER, _WORD, _UNSPACED_WORD = 128, 1, 2, 4
 _kinds = np.full(0x110000, _UNKNOWN, np.uint8)  # filled as characters occur
@@ -105,6 +106,12 @@ class SpanContexts:
         at = self._after(ends)
         beyond = self._after(np.minimum(self._end_of_word(at), len(self._codes) - 2) - 1)
         return self._is_small(at) & self._is_upper(beyond)
+
+    def are_joined(self, starts: Numbers, ends: Numbers) -> Flags:
+        """Tell which spans a hyphen joins to a word."""
+        before = np.isin(self._codes[starts], _HYPHENS) & (self._kinds[starts - 1] & _WORD > 0)
+        after = np.isin(self._codes[ends + 1], _HYPHENS) & (self._kinds[ends + 2] & _WORD > 0)
+        return np.asarray(before | after)
 
     def _after(self, ends: Numbers) -> Numbers:
         """Find the first character of the word after each offset of the text."""

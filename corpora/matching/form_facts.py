@@ -14,22 +14,29 @@ from corpora.datasets.shards import read_batches
 from corpora.hashing.strings import long_hashes
 from corpora.matching.arrays import Numbers
 from corpora.matching.form_dictionary import MENTIONS_OF_LINES
+from corpora.matching.inflection import (
+    Changes,
+    changes_of,
+    forms_with_rare_endings,
+    names_in_capitals,
+    stems,
+)
 from corpora.matching.surface_forms import WORD
 
 Floats = npt.NDArray[np.float64]
 
 SPELLING = (
     *("words", "characters", "capital", "inner_capital", "uncased", "exact", "letter", "title"),
+    "small",
 )
 """The facts on the spelling of a form: see ``spelling``."""
-LETTER, LIKE_TITLE = SPELLING.index("letter"), SPELLING.index("title")
+EXACT, LETTER, LIKE_TITLE, SMALL = map(SPELLING.index, SPELLING[5:])
 _FEW = 0.1  # of the forms of ids, such as ``sturm:weimar``, those that are like the id
 _LETTER = re.compile(r"[^\W\d_]")
 _QUALIFIER = re.compile(r" ?[(（].*[)）]$")
 MOST_WORDS = 3
 """The words of the longest parts of titles that are compared with forms."""
 _MOST = 127
-_STEM = 4  # the first characters by which inflected forms of a word are one
 _NAMES = pa.schema([SCHEMAS["chosen_forms"].columns.field("entity")])
 
 
@@ -65,14 +72,19 @@ class FormFacts:
 def write_facts(folder: Path, chosen: Path, counts: Path) -> None:
     """Write the facts on the forms in shards of ``chosen_forms`` and ``form_counts``."""
     hashes, words = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]
-    spellings = [np.empty((0, len(SPELLING)), np.int8)]
+    spellings, changes = [np.empty((0, len(SPELLING)), np.int8)], [changes_of([])]
     for batch in read_batches(chosen, SCHEMAS["chosen_forms"], columns=("form", "entity")):
+        first = sum(map(len, hashes))
         entities = batch.column("entity").fill_null("")
         hashes.append(long_hashes(entities))
         forms = batch.column("form").to_pylist()
-        pairs = zip(forms, entities.to_pylist(), strict=True)
+        pairs = [*zip(forms, entities.to_pylist(), strict=True)]
         rows = np.array([spelling(*pair) for pair in pairs], np.int8).reshape(-1, len(SPELLING))
         spellings.append(rows)
+        alike = np.flatnonzero(rows[:, LIKE_TITLE]).tolist()
+        changes.append(
+            changes_of((first + row, pairs[row][0], _title(pairs[row][1])) for row in alike)
+        )
         is_short = rows[:, 0] <= MOST_WORDS
         words.append(np.where(is_short, hashed_words(forms), 0).astype(np.uint64))
     of_forms = np.concatenate(hashes)
@@ -81,15 +93,31 @@ def write_facts(folder: Path, chosen: Path, counts: Path) -> None:
     at = np.searchsorted(entities_of_all, of_forms).astype(np.int32)
     batches = list(read_batches(counts, SCHEMAS["form_counts"]))
     numbers = [np.column_stack([c.to_numpy(zero_copy_only=False) for c in b]) for b in batches]
+    entity_of = np.where(of_forms == nothing, -1, at)
+    of_spellings = np.concatenate(spellings)
+    all_counts = _known_counts(np.concatenate([np.empty((0, 3)), *numbers]))
+    is_derived = _are_derived(of_spellings, entity_of, all_counts[:, 0], changes=changes)
+    of_spellings[is_derived, LIKE_TITLE] = False
     tables = {
         "entities": entities_of_all,
-        "entity_of": np.where(of_forms == nothing, -1, at),
-        "counts": _known_counts(np.concatenate([np.empty((0, 3)), *numbers])),
-        "spelling": np.concatenate(spellings),
+        "entity_of": entity_of,
+        "counts": all_counts,
+        "spelling": of_spellings,
         "words": np.concatenate(words),
     }
     for name, table in tables.items():
         np.save(folder / f"facts_{name}.npy", table)
+
+
+def _are_derived(
+    spellings: npt.NDArray[np.int8], entity_of: Numbers, n_links: Floats, *, changes: list[Changes]
+) -> npt.NDArray[np.bool_]:
+    """Tell which forms are derived from a title."""
+    is_small, exact = spellings[:, SMALL] > 0, np.flatnonzero(spellings[:, EXACT])
+    names = names_in_capitals(entity_of[exact], n_links[exact], are_small=is_small[exact])
+    is_derived = is_small & np.isin(entity_of, names)
+    is_derived[forms_with_rare_endings(np.concatenate(changes), entity_of)] = True
+    return is_derived
 
 
 def _known_counts(counts: Floats) -> Floats:
@@ -116,15 +144,19 @@ def title_parts(entity: str) -> tuple[str, ...]:
 
 def bare_title(entity: str) -> str:
     """Return the title of an entity without its qualifier."""
-    return _QUALIFIER.sub("", entity.partition(":")[2] or entity)
+    return _QUALIFIER.sub("", _title(entity))
+
+
+def _title(entity: str) -> str:
+    return entity.partition(":")[2] or entity
 
 
 def spelling(form: str, entity: str) -> tuple[int, ...]:
     """Describe a form beside the title of its entity.
 
     The number of words and of characters; whether it begins with a capital, has one further inside,
-    has no letter with case; is the title (without a qualifier); has a letter at all; and is the
-    whole title, but for the endings of words.
+    has no letter with case; is the title (without a qualifier); has a letter at all; is the whole
+    title, but for the endings of words; and begins with a small letter.
     """
     return (
         min(len(WORD.findall(form)), _MOST),
@@ -134,14 +166,11 @@ def spelling(form: str, entity: str) -> tuple[int, ...]:
         form.lower() == form.upper(),
         form[:1].upper() + form[1:] == bare_title(entity),
         _LETTER.search(form) is not None,
-        _stems(form) == _stems(entity.partition(":")[2] or entity),
+        stems(form) == stems(_title(entity)),
+        form[:1].islower(),
     )
 
 
 def is_like_title(form: str, entity: str) -> bool:
     """Tell whether a form is the title of an entity, but for its qualifier and endings of words."""
-    return _stems(form) == _stems(bare_title(entity))
-
-
-def _stems(text: str) -> list[str]:
-    return [word[:_STEM] for word in WORD.findall(text.lower())]
+    return stems(form) == stems(bare_title(entity))

@@ -49,6 +49,7 @@ NAMES = (
     "capital after a small word",
     "word after that no link shows",
     "word before that no link shows",
+    "hyphen beside",
 )
 """The names of the features, in order."""
 _SHIFT = np.int64(1 << 32)
@@ -215,6 +216,7 @@ class JudgedPlaces:
             contexts.has_name_after(found.ends),
             (after > 0) & ~after_name.any(axis=1),
             (before > 0) & ~before_name.any(axis=1),
+            contexts.are_joined(found.starts, found.ends),
         )
 
     def _words_elsewhere(self, words: Numbers) -> Numbers:

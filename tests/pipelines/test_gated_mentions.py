@@ -119,14 +119,17 @@ def test_a_name_inside_a_longer_name_that_nobody_listed_is_held_back(tmp_path):
 
 def test_a_form_is_added_only_if_it_is_the_title(tmp_path):
     linked = document(98, "They went to ", ("Zelbor", "Zelbor (Peru)"), " and ", ("Zelta", "Zelta"))
-    plain = document(99, "They went to Zelta and saw ", ("Velmo", "Velmo"), ", then to Zelbor too.")
+    plain = document(
+        *(99, "They went to Zelta and saw ", ("Velmo", "Velmo"), ", a zeltan town, ", "and Zelbor.")
+    )
     write_dataset(tmp_path / "documents", [*wiki(), linked, plain])
-    more = "Zelbor\tx:Zelbor (Peru)\t1\t0.4\nZelta\tx:Zelta\t1\t0.4\n"
+    more = "Zelbor\tx:Zelbor (Peru)\t1\t0.4\n"
+    more += "".join(f"{form}\tx:Zelta\t1\t0.4\n" for form in ("Zelta", "zeltan"))
     (tmp_path / "forms.tsv").write_text(FORMS + more, encoding="utf-8")
 
     assert run(tmp_path, tmp_path / "out", "--min-precision", "0.5") == 0
 
-    assert [form for form, _ in added(tmp_path / "out") if form[:3] == "Zel"] == ["Zelta"]
+    assert {form for form, _ in added(tmp_path / "out")} - {*TOWNS} == {"Zelta"}
     counters = open_dataset(tmp_path / "out").description["counters"]
     assert counters["mentions.held_back.no_title"] >= 1
 

@@ -33,6 +33,11 @@ def test_words_with_a_capital_are_seen_on_either_side(contexts, word, before, af
     assert contexts.words_after(ends)[1].tolist() == [after]
 
 
+@pytest.mark.parametrize(("word", "is_joined"), [("York", True), ("Mitte", True), ("New", False)])
+def test_a_hyphen_joins_words_on_either_side(contexts, word, is_joined):
+    assert contexts.are_joined(*span(word)).tolist() == [is_joined]
+
+
 @pytest.mark.parametrize(
     ("word", "starts"), [("Er", True), ("Die", True), ("Am", True), ("Jena", False), ("生物", True)]
 )
