@@ -26,6 +26,13 @@ def wait_for(condition, process=None, *, seconds=PATIENCE_S):
         time.sleep(0.005)
 
 
+def copy_of(process):
+    """Return the copy for which a client of ``warm.py`` stands."""
+    name = Path(f"/proc/{process.pid}/comm")
+    wait_for(lambda: name.read_text().strip().isdigit(), process)
+    return int(name.read_text())
+
+
 def lives(pid):
     return pid in living()
 

@@ -4,9 +4,10 @@
     SOCKET.python -m MODULE … | -c CODE …  # in the place of an interpreter
 
 The client stands for its copy: the copy has its streams, folder and environment, gets the signals
-that the client gets, and SIGKILL when the client ends; the client ends as the copy does. What a
-program imports is loaded here when it is first asked for. Where a test looks at the start of a
-command, at its process, session or limits, it starts the interpreter itself.
+that the client gets, and SIGKILL when the client ends; the client ends as the copy does. Its name
+in /proc is the id of the copy (``copy_of``). What a program imports is loaded here when it is first
+asked for. Where a test looks at the start of a command, at its session or limits, it starts the
+interpreter itself.
 """
 
 import ast
@@ -48,6 +49,8 @@ about = json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()
 socket.send_fds(server, [about], [0, 1, 2])
 for number in {numbers}:
     signal.signal(number, lambda number, _: server.send(bytes([number])))
+with open("/proc/self/comm", "wb") as name:
+    name.write(server.recv(15))
 status = int(server.recv(16))
 if status < 0:
     if -status in {numbers}:
@@ -96,7 +99,7 @@ def load(kind, what, *_):
         if spec and spec.submodule_search_locations:
             spec = find_spec(f"{what}.__main__")
         code = Path(spec.origin).read_text("utf-8") if spec else ""
-    names = imported(code)
+    names = [*imported(code), "pandas"]  # pyarrow loads it if it is there
     names += next((more for room, more in LOADED.items() if what.startswith(room)), ())
     for name in names:
         with suppress(ImportError):
@@ -122,6 +125,7 @@ def answer(client, program, streams):
         run(*program, streams)
     for stream in streams:
         os.close(stream)
+    client.send(str(pid).encode())
     ended = os.pidfd_open(pid)
     while ended not in select.select([ended, client], [], [])[0]:
         number = client.recv(1)

@@ -40,6 +40,7 @@ from tests.corpora.crawl.site_server import (
     Portal,
     serve,
 )
+from tests.processes import children_of, copy_of
 
 ROOT = Path(__file__).resolve().parents[3]
 CONTACT = "redaktion@bote.example"
@@ -110,9 +111,9 @@ class Crawled:
         return {site["name"]: site for site in json.loads(path.read_text("utf-8"))["sites"]}
 
 
-def start(*arguments):
+def start(python, *arguments):
     return subprocess.Popen(
-        [sys.executable, "-m", *map(str, arguments)],
+        [python, "-m", *map(str, arguments)],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -128,13 +129,12 @@ def end(process, seconds=120):
 
 def crawler_of(process):
     """Return the id of the process in which Scrapy runs."""
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text("ascii").split()
-    [found] = [
-        int(child)
-        for child in children
+    [crawler] = [
+        child
+        for child in children_of(copy_of(process))
         if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()
     ]
-    return found
+    return crawler
 
 
 def interrupt(process, how):
@@ -143,7 +143,7 @@ def interrupt(process, how):
     elif how == "crawler":
         os.kill(crawler_of(process), signal.SIGKILL)
     else:
-        os.kill(process.pid, signal.SIGINT if how == "politely" else signal.SIGKILL)
+        os.kill(copy_of(process), signal.SIGINT if how == "politely" else signal.SIGKILL)
 
 
 def closed_port():
@@ -153,7 +153,7 @@ def closed_port():
 
 
 @pytest.fixture(scope="module")
-def crawled(tmp_path_factory):
+def crawled(warm_python, tmp_path_factory):
     """Crawl with four interruptions; make documents; crawl once more."""
     folder, ends, last_before = tmp_path_factory.mktemp("crawl"), [], set()
     with serve() as portals:
@@ -167,19 +167,19 @@ def crawled(tmp_path_factory):
         news += ["--output", folder / "out"]
         for how in ("all", "crawler", "parent", "politely"):
             most = len(portal.asked) + random.randrange(5, 25)
-            process = start(*news)
+            process = start(sys.executable if how == "all" else warm_python, *news)
             while len(portal.asked) < most and process.poll() is None:
                 time.sleep(0.002)
             interrupt(process, how)
             ends.append(end(process))
             last_before.add(last_of(portal.asked))
-        ends.append(end(start(*news)))
+        ends.append(end(start(warm_python, *news)))
         with redirect_stderr(io.StringIO()) as said:
             ends.append((main([str(part) for part in news[1:]]), said.getvalue()))
         before = {name: list(p.asked) for name, p in portals.items()}
         portal.asked.clear()
         archive = ["corpora.crawl", folder / "sites.toml", "--archive", folder / "out-crawl"]
-        ends.append(end(start(*archive)))
+        ends.append(end(start(warm_python, *archive)))
         yield Crawled(folder, portals, before, portal.asked, last_before, ends)
 
 

@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from unittest.mock import patch
 
@@ -64,10 +64,10 @@ SHAPES = (
 )
 TINY_SHAPES = (
     Shape((1, 17, 0, 33), n_heads=2, width=16, clip=3),
-    Shape((1, 17, 0, 33), n_heads=2, width=16, window=2),
+    Shape((1, 17, 0, 33), n_heads=1, width=16, window=2),
     Shape((18, 1), n_heads=1, width=24, clip=100),
 )
-TINY_PLAIN = Shape((34,), n_heads=2, width=16, clip=3)
+TINY_PLAIN = Shape((34,), n_heads=1, width=16, clip=3)
 
 
 @contextmanager
@@ -182,9 +182,10 @@ def main() -> None:
     """Run the tiny shapes, and print their differences."""
     os.environ["TRITON_INTERPRET"] = "1"  # before triton is loaded
     asked = {"device": "cpu", "tiling": TINY_TILING}
-    for name, dtype in (("float32", torch.float32), ("float16", torch.float16)):
-        for shape in TINY_SHAPES[: 3 if name == "float32" else 2]:
-            report(name, differences(shape, dtype=dtype, **asked))
+    for shape in TINY_SHAPES:
+        report("float32", differences(shape, dtype=torch.float32, **asked))
+    for shape in TINY_SHAPES[:2]:
+        report("float16", differences(replace(shape, n_heads=1), dtype=torch.float16, **asked))
     beside = differences(TINY_PLAIN, dtype=torch.float16, other=by_torch, **asked)
     report("beside torch", beside)
     report("a layer", layer_differences(**asked))

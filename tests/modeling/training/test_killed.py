@@ -1,10 +1,10 @@
 """Runs that are killed, and runs of two processes: as commands, in processes of their own."""
 
-import multiprocessing
 import os
 import random
 import signal
 import socket
+import subprocess
 import sys
 import time
 
@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file
 
 from modeling.training.run_log import read_metrics
-from tests.processes import PATIENCE_S, descendants_of, lives, wait_for
+from tests.processes import PATIENCE_S, copy_of, descendants_of, lives, wait_for
 
 SMALL = [
     *("encoder.width=16", "encoder.n_layers=1", "encoder.n_heads=2", "encoder.inner_width=32"),
@@ -27,30 +27,24 @@ def command(output, examples, *settings):
     return ["daluke_small", *inputs, "--set", *SMALL, *settings]
 
 
-# pyarrow loads pandas if it is there: each process would do so by itself.
-LOADED = ["modeling.training.pretraining_run", "modeling.pretrain.__main__", "pandas"]
-COMMAND = """
-import multiprocessing, os
-os.environ.update(environment)
-os.fsync = os.fstat  # what was written outlives a process that is killed
-multiprocessing.set_start_method(workers, force=True)  # else that of this process's own maker
+PROGRAM = """
+import multiprocessing, os, sys
+import modeling.training.pretraining_run
 from modeling.pretrain.__main__ import main
-raise SystemExit(main(argv))
+os.fsync = os.fstat  # what was written outlives a process that is killed
+multiprocessing.set_start_method(sys.argv[1])
+raise SystemExit(main(sys.argv[2:]))
 """
 
 
 @pytest.fixture(scope="module")
-def start():
+def start(warm_python):
     """Start a command in a process that has loaded everything already."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(LOADED)
 
     def process(argv, *, workers="fork", **environment):
         texts = {name: str(value) for name, value in environment.items()}
-        values = {"argv": argv, "environment": texts, "workers": workers}
-        made = context.Process(target=exec, args=(COMMAND, values))  # this module has no name there
-        made.start()
-        return made
+        command = [warm_python, "-c", PROGRAM, workers, *argv]
+        return subprocess.Popen(command, env=os.environ | texts)
 
     return process
 
@@ -69,17 +63,17 @@ def test_a_run_that_is_killed_at_any_moment_ends_with_the_same_weights(start, ex
 
     for step in sorted(rng.sample(range(25), 3)):
         process = start(command(killed, examples, *settings))
-        while process.is_alive() and last_step(killed) < step:
+        while process.poll() is None and last_step(killed) < step:
             time.sleep(0.005)
         time.sleep(rng.uniform(0, 0.1))
-        os.kill(process.pid, signal.SIGKILL)
-        process.join()
-        assert process.exitcode == -signal.SIGKILL
+        os.kill(copy_of(process), signal.SIGKILL)
+        process.wait()
+        assert process.returncode == -signal.SIGKILL
     process = start(command(killed, examples, *settings))
-    unbroken.join()
-    process.join()
+    unbroken.wait()
+    process.wait()
 
-    assert unbroken.exitcode == process.exitcode == 0
+    assert unbroken.returncode == process.returncode == 0
     weights = [folder / "final" / "model.safetensors" for folder in (whole, killed)]
     assert weights[0].read_bytes() == weights[1].read_bytes()
     assert lines(killed) == lines(whole)
@@ -99,13 +93,13 @@ def test_no_worker_outlives_the_trainer(start, examples, tmp_path, number, worke
     settings = ["training.max_steps=100000", "data.n_workers=2"]
     process = start(command(tmp_path / "run", examples, *settings), workers=workers)
     wait_for_step(process, tmp_path / "run", 3)
-    workers = descendants_of(process.pid)
+    workers = descendants_of(copy := copy_of(process))
 
-    os.kill(process.pid, number)
-    process.join(PATIENCE_S)
+    os.kill(copy, number)
+    process.wait(PATIENCE_S)
 
     assert len(workers) >= 2
-    assert process.exitcode == {signal.SIGTERM: 143, signal.SIGINT: 130}.get(number, -number)
+    assert process.returncode == {signal.SIGTERM: 143, signal.SIGINT: 130}.get(number, -number)
     wait_for(lambda: not any(map(lives, workers)))
 
 
@@ -120,8 +114,8 @@ def whole(start, examples, tmp_path_factory):
     """Run what gets signals once undisturbed; returns the folder."""
     folder = tmp_path_factory.mktemp("whole") / "run"
     unbroken = start(command(folder, examples, *TO_SIGNAL))
-    unbroken.join()
-    assert unbroken.exitcode == 0
+    unbroken.wait()
+    assert unbroken.returncode == 0
     return folder
 
 
@@ -136,16 +130,16 @@ def test_a_signal_to_all_its_processes_writes_a_checkpoint_from_which_a_run_resu
     for step in (14, 35):
         process = start(command(stopped, examples, *TO_SIGNAL))
         wait_for_step(process, stopped, step)
-        for pid in (*descendants_of(process.pid), process.pid):
+        for pid in (*descendants_of(copy := copy_of(process)), copy):
             os.kill(pid, number)
-        process.join(PATIENCE_S)
-        statuses.append(process.exitcode)
+        process.wait(PATIENCE_S)
+        statuses.append(process.returncode)
         kept = sorted((stopped / "checkpoints").iterdir())
         assert int(kept[-1].name.removeprefix("step-")) >= step
     process = start(command(stopped, examples, *TO_SIGNAL))
-    process.join()
+    process.wait()
 
-    assert [*statuses, process.exitcode] == [status, status, 0]
+    assert [*statuses, process.returncode] == [status, status, 0]
     weights = [folder / "final" / "model.safetensors" for folder in (whole, stopped)]
     assert weights[0].read_bytes() == weights[1].read_bytes()
     assert lines(stopped) == lines(whole)
@@ -161,18 +155,18 @@ def test_sigterm_to_one_of_two_processes_ends_both_at_the_same_step(start, examp
     both = [start(argv, RANK=rank, **world) for rank in range(2)]
     wait_for_step(both[0], tmp_path / "run", 3)
 
-    os.kill(both[1].pid, signal.SIGTERM)
+    both[1].terminate()
     for process in both:
-        process.join(PATIENCE_S)
+        process.wait(PATIENCE_S)
 
-    assert [process.exitcode for process in both] == [143, 143]
+    assert [process.returncode for process in both] == [143, 143]
     assert len(list((tmp_path / "run" / "checkpoints").iterdir())) == 1
 
 
 def wait_for_step(process, folder, step):
-    while process.is_alive() and last_step(folder) < step:
+    while process.poll() is None and last_step(folder) < step:
         time.sleep(0.005)
-    assert process.is_alive()
+    assert process.poll() is None
 
 
 def last_step(folder):
@@ -200,7 +194,7 @@ def test_two_processes_are_one_with_the_whole_batch(start, make_examples, tmp_pa
     begun = []
     if is_begun:
         base = start(command(tmp_path / "base", examples, *settings, "training.max_steps=1"))
-        base.join(timeout=PATIENCE_S)
+        base.wait(PATIENCE_S)
         settings += ["training.center=true", "training.entity_start=names"]
         (tmp_path / "base" / "final" / "entities.arrow").unlink()  # so that all entities are new
         begun = ["--init-from", str(tmp_path / "base" / "final")]
@@ -209,9 +203,9 @@ def test_two_processes_are_one_with_the_whole_batch(start, make_examples, tmp_pa
     argv = [*command(two, examples, *settings), *begun]
     both = [start(argv, RANK=rank, **world) for rank in range(2)]
     for process in (alone, *both):
-        process.join(timeout=PATIENCE_S)
+        process.wait(PATIENCE_S)
 
-    assert [process.exitcode for process in (alone, *both)] == [0, 0, 0]
+    assert [process.returncode for process in (alone, *both)] == [0, 0, 0]
     expected = load_file(one / "final" / "model.safetensors")
     weights = load_file(two / "final" / "model.safetensors")
     for name, tensor in expected.items():
