@@ -4,19 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from email.message import Message
 from http.cookiejar import CookieJar
+from types import SimpleNamespace
 from urllib.request import Request
-
-
-class _Answer:
-    """The headers of an answer, as ``CookieJar`` reads them."""
-
-    def __init__(self, headers: Iterable[tuple[str, str]]) -> None:
-        self._headers = Message()
-        for name, value in headers:
-            self._headers[name] = value
-
-    def info(self) -> Message:
-        return self._headers
 
 
 class Cookies:
@@ -33,5 +22,8 @@ class Cookies:
 
     def keep(self, site: str, url: str, headers: Iterable[tuple[str, str]]) -> None:
         """Keep the cookies that an answer sets."""
-        answer = _Answer(headers)
+        message = Message()
+        for name, value in headers:
+            message[name] = value
+        answer = SimpleNamespace(info=lambda: message)
         self._jars[site].extract_cookies(answer, Request(url))  # type: ignore[arg-type] # noqa: S310

@@ -57,26 +57,20 @@ def strictest(decisions: Iterable[MiningDecision]) -> MiningDecision:
 
 
 @cache
-def _read_table() -> dict[str, list[str]]:
+def ai_agents() -> dict[str, list[str]]:
+    """Read the table: ``agents`` that learn from pages; ``lines`` and headers on the use of pages.
+
+    ``names`` are those of training in such lines.
+    """
     table = tomllib.loads(Path(__file__).with_name("ai_agents.toml").read_text("utf-8"))
     return {"agents": table["agents"], **table["usage"]}
-
-
-def ai_agents() -> tuple[str, ...]:
-    """List the names of the agents that learn from pages."""
-    return tuple(_read_table()["agents"])
-
-
-def usage_lines() -> frozenset[str]:
-    """Return the names of lines and headers that say what may be done with pages."""
-    return frozenset(_read_table()["lines"])
 
 
 def forbids_training(value: str) -> bool:
     """Tell whether a list such as ``search=yes, ai-train=no`` forbids training."""
     for part in re.split(r"[,;]", value.lower()):
         name, _, answer = part.partition("=")
-        if name.strip() in _read_table()["names"] and answer.strip() in _SAYS_NO:
+        if name.strip() in ai_agents()["names"] and answer.strip() in _SAYS_NO:
             return True
     return False
 
@@ -148,7 +142,7 @@ def decide_by_headers(headers: Sequence[tuple[str, str]]) -> MiningDecision:
         if name == "tdm-reservation" and ("1" in values or values == {"0"}):
             decisions.append(MiningDecision("reserved" if "1" in values else "allowed", because))
         elif (name == "x-robots-tag" and _NO_AI.search(value)) or (
-            name in usage_lines() and forbids_training(value)
+            name in ai_agents()["lines"] and forbids_training(value)
         ):
             decisions.append(MiningDecision("reserved", because))
     return strictest(decisions)

@@ -22,7 +22,6 @@ from corpora.crawl.reservations import (
     means,
     parse_tdmrep,
     strictest,
-    usage_lines,
 )
 from corpora.crawl.types import Fetched, NoAnswer, Request, SitePolicy
 from corpora.crawl.urls import BadUrlError, UrlParts, parse_url
@@ -114,7 +113,7 @@ class Robots:
     @cached_property
     def _agents(self) -> tuple[str, ...]:
         """The agents of ``ai_agents.toml`` that have a group of their own."""
-        return tuple(agent for agent in ai_agents() if agent.lower() in self._named)
+        return tuple(agent for agent in ai_agents()["agents"] if agent.lower() in self._named)
 
     @cached_property
     def _named(self) -> frozenset[str]:
@@ -134,14 +133,14 @@ class Robots:
 
         A line applies outside of any group, and in groups for all agents, Onoma, or an AI agent.
         """
-        ours = {"*", AGENT.lower(), *(agent.lower() for agent in ai_agents())}
+        ours = {"*", AGENT.lower(), *(agent.lower() for agent in ai_agents()["agents"])}
         group: set[str] = set()
         is_open, found = False, []
         for name, value in self._lines():
             if name == "user-agent":
                 group = group | {value.lower()} if is_open else {value.lower()}
                 is_open = True
-            elif name in usage_lines():
+            elif name in ai_agents()["lines"]:
                 is_open = False
                 path, _, list = value.partition(" ") if value.startswith("/") else ("/", "", value)
                 if not group or group & ours:

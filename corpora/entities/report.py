@@ -88,14 +88,11 @@ def _counted(rows: Iterable[ExportRow], known: Counter[str]) -> Iterator[ExportR
 
 def warn_of_missing_items(counters: Mapping[str, int]) -> str:
     """Return a warning if no document says its item, and what to do; empty if some do."""
-    return (
-        ""
-        if counters.get("equivalents", 1)
-        else (
-            "no document names an item of Wikidata, so the pages of each wiki stay apart. Make the "
-            "documents with onoma wikipedia --page-props, or from HTML dumps."
-        )
+    warning = (
+        "no document names an item of Wikidata, so the pages of each wiki stay apart. Make the "
+        "documents with onoma wikipedia --page-props, or from HTML dumps."
     )
+    return "" if counters.get("equivalents", 1) else warning
 
 
 def warn_of_missing_pages(counters: Mapping[str, int]) -> str:

@@ -181,12 +181,8 @@ def _to_json(value: object) -> object:
     return value
 
 
-def list_findings(health: Health) -> list[str]:
-    """List what a user must know, the most important first."""
-    return list(_findings(health))
-
-
-def _findings(health: Health) -> Iterator[str]:
+def list_findings(health: Health) -> Iterator[str]:
+    """Yield what a user must know, the most important first."""
     rows = health.splits.values()
     yield from (f"The split {n} is empty." for n, row in health.splits.items() if not row.sentences)
     if n := sum(row.orphans for row in rows):
@@ -230,7 +226,7 @@ def to_markdown(
     ``warnings`` come first in the summary; ``sections`` come at the end.
     """
     about = [f"**{name}:** {note}" for name, note in (notes or {}).items()]
-    findings = [f"**{text}**" for text in warnings] + list_findings(health)
+    findings = [f"**{text}**" for text in warnings] + [*list_findings(health)]
     blocks = [
         [f"# {title}", *([_bullets(about)] if about else [])],
         ["## In short", _bullets(findings or ["Nothing stands out."])],

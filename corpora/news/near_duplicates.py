@@ -227,6 +227,7 @@ def _shared_bands(signatures: npt.NDArray[np.uint32]) -> list[list[int]]:
     return [row[mask].tolist() for row, mask in zip(keys, np.isin(keys, shared), strict=True)]
 
 
+_SIGNATURES = SCHEMAS["news_signatures"].columns
 SIGNED = ("id", "url", "timestamp", "text", "metadata")
 """The columns of ``documents`` that ``signatures_of`` reads."""
 
@@ -261,17 +262,13 @@ def _is_long(key: str) -> bool:
 def signatures_of(documents: pa.RecordBatch) -> pa.RecordBatch:
     """Compute the signatures of rows of ``documents``, from the columns ``SIGNED``."""
     rows = documents.select(list(SIGNED)).to_pylist()
-    return signature_batch([signature_row(row, row["text"]) for row in rows])
+    signed = [signature_row(row, row["text"]) for row in rows]
+    return pa.RecordBatch.from_pylist(signed, schema=_SIGNATURES)
 
 
 def unsigned(documents: pa.RecordBatch) -> pa.RecordBatch:
     """Make empty rows of ``news_signatures`` as placeholders for documents without a signature."""
-    return signature_batch([{}] * documents.num_rows)
-
-
-def signature_batch(rows: Sequence[Row]) -> pa.RecordBatch:
-    """Put rows of signatures into a batch."""
-    return pa.RecordBatch.from_pylist(list(rows), schema=SCHEMAS["news_signatures"].columns)
+    return pa.RecordBatch.from_pylist([{}] * documents.num_rows, schema=_SIGNATURES)
 
 
 def moment_of(*dates: str | None) -> str:

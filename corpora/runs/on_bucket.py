@@ -103,11 +103,7 @@ class BucketOutput:
             if path.relative_to(build.folder).as_posix() not in names:
                 path.unlink()
         missing = [name for name in names if not (build.folder / name).exists()]
-
-        def bring(name: str) -> str:
-            return there.download(name, build.folder / name)
-
-        transfer(bring, sorted(missing))
+        transfer(lambda name: there.download(name, build.folder / name), sorted(missing))
 
     def is_published(self, plan: Plan) -> bool:
         """Tell whether every file of a plan is published with its hash.

@@ -99,24 +99,18 @@ class WikiArticle:
     @property
     def metadata(self) -> dict[str, str]:
         """The value of the column ``metadata``."""
-        metadata = {}
-        if self.text.is_disambiguation:
-            metadata["disambiguation"] = "yes"
-        if self.text.holes:
-            metadata["holes"] = " ".join(map(str, self.text.holes))
-            metadata["hole_names"] = "\n".join(self.text.hole_names)
-        if self.text.foreign:
-            metadata["languages"] = "\n".join(f"{a} {b} {tag}" for a, b, tag in self.text.foreign)
-        if self.text.n_errors:
-            metadata["template_errors"] = str(self.text.n_errors)
-        if self.item:
-            metadata[WIKIDATA] = self.item
-        if self.authority.ids:
-            pairs = sorted(self.authority.ids.items())
-            metadata[IDS] = " ".join(f"{scheme}:{id}" for scheme, id in pairs)
-        if self.authority.type:
-            metadata[TYPE] = self.authority.type
-        return metadata
+        pairs = sorted(self.authority.ids.items())
+        metadata = {
+            "disambiguation": "yes" if self.text.is_disambiguation else "",
+            "holes": " ".join(map(str, self.text.holes)),
+            "hole_names": "\n".join(self.text.hole_names),
+            "languages": "\n".join(f"{a} {b} {tag}" for a, b, tag in self.text.foreign),
+            "template_errors": str(self.text.n_errors or ""),
+            WIKIDATA: self.item,
+            IDS: " ".join(f"{scheme}:{id}" for scheme, id in pairs),
+            TYPE: self.authority.type or "",
+        }
+        return {name: shown for name, shown in metadata.items() if shown}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +130,7 @@ class ArticleReader:
         """Read a page; raises ``ExtractorError`` where the engine cannot read it."""
         if (left_out := self._left_out(page)) is not None:
             return left_out
-        text = extractor_of(self.engine)(
-            page.text,
-            self.wiki,
-            self.templates,
-            title=page.title,
-            today=page.timestamp[:10],
-            **({"blocks": self.blocks} if self.blocks else {}),
-        )
+        text = self._text(page, **({"blocks": self.blocks} if self.blocks else {}))
         meaning = self.wiki.title(page.title) if text.is_disambiguation else None
         if meaning and not self.keeps_disambiguation:
             return LeftOut("disambiguation", meaning)
@@ -190,20 +177,21 @@ class ArticleReader:
         A page that an error of ours ends is skipped, too: the unit that has it rejects it.
         """
         for page in pages:
+            text = None
             try:
-                text = self._text(page) if isinstance(page, WikiPage) else None
+                if isinstance(page, WikiPage) and self._left_out(page) is None:
+                    text = self._text(page)
             except BaseException as error:  # noqa: BLE001 - see check_error
                 check_error(error)
                 continue
             if text is not None:
                 yield text
 
-    def _text(self, page: WikiPage) -> PageText | None:
-        if self._left_out(page) is not None:
-            return None
-        today = page.timestamp[:10]
-        extract = extractor_of(self.engine)
-        return extract(page.text, self.wiki, self.templates, title=page.title, today=today)
+    def _text(self, page: WikiPage, **blocks: frozenset[str]) -> PageText:
+        extract, today = extractor_of(self.engine), page.timestamp[:10]
+        return extract(
+            page.text, self.wiki, self.templates, title=page.title, today=today, **blocks
+        )
 
     def _left_out(self, page: WikiPage) -> Redirect | LeftOut | None:
         """Return a ``Redirect`` or ``LeftOut`` if the page is no article.

@@ -1,5 +1,6 @@
 """``report.md``: the outcomes of all pages, links, numbers and templates of a dump."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -59,7 +60,7 @@ to 0.02 %."""
 
 def to_markdown(build: Build, settings: WikiSettings) -> str:
     """Write the report of a finished run."""
-    counters, account = build.counters, build.accounting
+    counters, account = Counter(build.counters), build.accounting
     sections = [
         [f"# {settings.site.wiki}: from dump to documents", ""],
         _ratio(counters),
@@ -80,11 +81,11 @@ def to_markdown(build: Build, settings: WikiSettings) -> str:
     return "\n".join(line for section in sections for line in section)
 
 
-def _ratio(counters: Mapping[str, int]) -> Iterator[str]:
+def _ratio(counters: Counter[str]) -> Iterator[str]:
     """Write how many words, numbers and links are in the text, and how many in what is left out."""
-    links = {f"links.{name}": counters.get(f"links.{name}", 0) for name in _FATES}
+    links = {f"links.{name}": counters[f"links.{name}"] for name in _FATES}
     of = dict(counters) | {
-        "numbers.text": counters.get("numbers.in_wikitext", 0),
+        "numbers.text": counters["numbers.in_wikitext"],
         "links.text": links["links.mentions"],
         "links.in_templates": links["links.in_template"],
         "links.in_tables": links["links.in_table"],
@@ -118,7 +119,7 @@ def _pages(
     yield from (f"| **read** | {read:,} |", "")
 
 
-def _without_text(counters: Mapping[str, int]) -> Iterator[str]:
+def _without_text(counters: Counter[str]) -> Iterator[str]:
     """Report the articles that were left out because they have no text."""
     titles = sorted(_by_name(counters, "no_text/"))
     if not titles:
@@ -129,7 +130,7 @@ def _without_text(counters: Mapping[str, int]) -> Iterator[str]:
     yield ""
 
 
-def _by_name(counters: Mapping[str, int], kind: str) -> dict[str, int]:
+def _by_name(counters: Counter[str], kind: str) -> dict[str, int]:
     """Select the counters with a prefix, by the name after it."""
     return {name.removeprefix(kind): n for name, n in counters.items() if name.startswith(kind)}
 
@@ -139,7 +140,7 @@ def _cell(name: str) -> str:
     return name.replace("|", "\\|").replace("\n", " ")
 
 
-def _ids(counters: Mapping[str, int], n_pages: int) -> Iterator[str]:
+def _ids(counters: Counter[str], n_pages: int) -> Iterator[str]:
     """Report how many pages have an id or a type, by scheme and type."""
     found = {name: n for name, n in counters.items() if name.startswith((*_OF_IDS, "types."))}
     yield from ("## Ids and types", "")
@@ -160,7 +161,7 @@ def _ids(counters: Mapping[str, int], n_pages: int) -> Iterator[str]:
     yield ""
 
 
-def _links(counters: Mapping[str, int]) -> Iterator[str]:
+def _links(counters: Counter[str]) -> Iterator[str]:
     yield from ("## Links in the source of the written pages", "")
     yield from ("| what became of them | links |", "| --- | ---: |")
     for name, n in sorted(counters.items(), key=lambda item: (-item[1], item[0])):
@@ -175,7 +176,7 @@ def _links(counters: Mapping[str, int]) -> Iterator[str]:
     yield from ("", f"The ledger {sums}.", "")
 
 
-def _tables(counters: Mapping[str, int]) -> Iterator[str]:
+def _tables(counters: Counter[str]) -> Iterator[str]:
     yield from ("## Tables", "")
     yield (
         f"{counters.get('tables.dropped', 0):,} tables were dropped whole, and "
@@ -184,7 +185,7 @@ def _tables(counters: Mapping[str, int]) -> Iterator[str]:
     yield ""
 
 
-def _blocks(counters: Mapping[str, int], asked: Sequence[str]) -> Iterator[str]:
+def _blocks(counters: Counter[str], asked: Sequence[str]) -> Iterator[str]:
     """Report the blocks that are kept beside the text."""
     if not asked:
         return
@@ -193,7 +194,7 @@ def _blocks(counters: Mapping[str, int], asked: Sequence[str]) -> Iterator[str]:
     for name in asked:
         kind = KINDS[name]
         columns = ("blocks", "block_cells", "block_words", "block_links")
-        numbers = [counters.get(f"{column}.{kind}", 0) for column in columns]
+        numbers = [counters[f"{column}.{kind}"] for column in columns]
         yield f"| {name} | " + " | ".join(f"{n:,}" for n in numbers) + " |"
     yield (
         f"\n{counters.get('blocks.inside', 0):,} of them stand in another block (tables in tables, "
@@ -204,7 +205,7 @@ def _blocks(counters: Mapping[str, int], asked: Sequence[str]) -> Iterator[str]:
     yield ""
 
 
-def _expanded(counters: Mapping[str, int]) -> Iterator[str]:
+def _expanded(counters: Counter[str]) -> Iterator[str]:
     """Report the templates that are shown by their definition in the dump."""
     shown = _by_name(counters, "expanded/")
     names = sorted(shown, key=lambda name: (-shown[name], name))
@@ -221,7 +222,7 @@ def _expanded(counters: Mapping[str, int]) -> Iterator[str]:
         yield from (f"Most often: {uses}.", "")
 
 
-def _left_out(counters: Mapping[str, int]) -> Iterator[str]:
+def _left_out(counters: Counter[str]) -> Iterator[str]:
     """Report the words of the parts of rendered pages that are no text."""
     left_out = _by_name(counters, "left_out/")
     if not left_out:
@@ -230,15 +231,15 @@ def _left_out(counters: Mapping[str, int]) -> Iterator[str]:
     for reason, n in sorted(left_out.items(), key=lambda pair: -pair[1]):
         yield f"| {reason} | {n:,} |"
     yield ""
-    if n := counters.get("html.other_revision", 0):
+    if n := counters["html.other_revision"]:
         yield f"{n:,} pages have HTML of another revision than their record says; it is read."
-    if n := counters.get("html.errors", 0):
+    if n := counters["html.errors"]:
         yield f"{n:,} error messages of templates: `metadata.template_errors` of their documents."
     yield ""
 
 
-def _redirects(counters: Mapping[str, int]) -> Iterator[str]:
-    of = {name: counters.get(f"redirects.{name}", 0) for name in ("all", "chains", "longest_chain")}
+def _redirects(counters: Counter[str]) -> Iterator[str]:
+    of = {name: counters[f"redirects.{name}"] for name in ("all", "chains", "longest_chain")}
     yield from ("## Redirects", "")
     yield (
         f"{of['all']:,} redirects, {of['chains']:,} of them chains (the longest has "
@@ -249,8 +250,8 @@ def _redirects(counters: Mapping[str, int]) -> Iterator[str]:
     yield ""
 
 
-def _numbers(counters: Mapping[str, int]) -> Iterator[str]:
-    lost, all_ = counters.get("numbers.lost", 0), counters.get("numbers.in_wikitext", 0)
+def _numbers(counters: Counter[str]) -> Iterator[str]:
+    lost, all_ = counters["numbers.lost"], counters["numbers.in_wikitext"]
     yield from ("## Numbers", "")
     yield (
         f"Of {all_:,} numbers in the wikitext outside markup, {lost:,} did not reach the text "
@@ -259,19 +260,19 @@ def _numbers(counters: Mapping[str, int]) -> Iterator[str]:
     yield ""
 
 
-def _sentences(counters: Mapping[str, int], table: str) -> Iterator[str]:
+def _sentences(counters: Counter[str], table: str) -> Iterator[str]:
     """Report the table that cut the sentences, and the ratios of unusually long or short ones.
 
     Ratios above the usual get a warning.
     """
-    n = counters.get("sentences.all", 0)
+    n = counters["sentences.all"]
     yield from ("## Sentences", "", f"{n:,} outside headings, cut by {table}.")
     yield from ("", "| | sentences | share | usual |", "| --- | ---: | ---: | ---: |")
     wrong = []
     for name, usual in USUAL.items():
-        ratio = counters.get(name, 0) / max(n, 1)
+        ratio = counters[name] / max(n, 1)
         lengths = _LENGTHS[name]
-        yield f"| {lengths} | {counters.get(name, 0):,} | {ratio:.1%} | up to {usual:.1%} |"
+        yield f"| {lengths} | {counters[name]:,} | {ratio:.1%} | up to {usual:.1%} |"
         if ratio > usual:
             wrong.append(lengths)
     if wrong:
@@ -296,19 +297,19 @@ def _table(settings: WikiSettings) -> str:
     return "the rules of Unicode alone: there is no table, and nothing could be learned"
 
 
-def _augmentation(build: Build, counters: Mapping[str, int]) -> Iterator[str]:
+def _augmentation(build: Build, counters: Counter[str]) -> Iterator[str]:
     """Report the numbers of table 3.1 of the DaLUKE thesis, with and without matched titles.
 
     Words stand for the subwords of a tokenizer.
     """
     links, all_ = count_entities(build.shard_paths("documents"))
-    matched = counters.get("mentions.title_match", 0) + counters.get("mentions.self_title", 0)
-    n = counters.get("mentions.link", 0)
+    matched = counters["mentions.title_match"] + counters["mentions.self_title"]
+    n = counters["mentions.link"]
     rows = {
-        "words": (counters.get("words.links", 0), counters.get("words.augmented", 0)),
+        "words": (counters["words.links"], counters["words.augmented"]),
         "entities": (links, all_),
         "mentions": (n, n + matched),
-        "examples": (counters.get("examples.links", 0), counters.get("examples.augmented", 0)),
+        "examples": (counters["examples.links"], counters["examples.augmented"]),
     }
     yield from ("## With and without matched titles", "")
     yield from (
@@ -382,7 +383,7 @@ class Distinct:
         return self._known
 
 
-def _templates(counters: Mapping[str, int]) -> Iterable[str]:
+def _templates(counters: Counter[str]) -> Iterable[str]:
     """Report the templates and tags that dropped out: by words, then by holes, most first."""
     words, holes, dropped = (_by_name(counters, kind) for kind in ("words/", "hole/", "dropped/"))
     names = sorted(

@@ -123,7 +123,7 @@ def whole(example: Example, room: int, rng: Rng) -> ExampleView:
     borders = _word_borders(example)
     n_starts = int(np.searchsorted(borders[:-1], n - room, side="left")) + 1
     number = as_below(rng.table(RandomUse.WINDOW, 1)[0], min(n_starts, len(borders) - 1))[0]
-    part, notes = _head(ExamplePart(example, int(borders[number]), n), room)
+    part, notes = _fitting(ExamplePart(example, int(borders[number]), n), room)
     return ExampleView(example, (part,), notes=(EXAMPLES_CUT, *notes))
 
 
@@ -133,32 +133,22 @@ def _word_borders(example: Example) -> Integers:
     return borders if borders[0] == 0 else np.insert(borders, 0, 0)
 
 
-def _head(part: ExamplePart, room: int) -> tuple[ExamplePart, tuple[str, ...]]:
-    """Take the first whole words that fit; of a word that is longer, its first subwords.
+def _fitting(
+    part: ExamplePart, room: int, *, at_end: bool = False
+) -> tuple[ExamplePart, tuple[str, ...]]:
+    """Take the first, or last, whole words that fit; of a word that is longer, its subwords.
 
     Also returns the notes.
     """
     if part.size <= room:
         return part, ()
-    borders, end = _word_borders(part.example), part.start + room
-    border = int(borders[np.searchsorted(borders, end, side="right") - 1])
-    if border > part.start:
-        return part._replace(end=border), ()
-    return part._replace(end=end), (WORDS_CUT,)
-
-
-def _tail(part: ExamplePart, room: int) -> tuple[ExamplePart, tuple[str, ...]]:
-    """Take the last whole words that fit; of a word that is longer, its last subwords.
-
-    Also returns the notes.
-    """
-    if part.size <= room:
-        return part, ()
-    borders, start = _word_borders(part.example), part.end - room
-    border = int(borders[np.searchsorted(borders, start, side="left")])
-    if border < part.end:
-        return part._replace(start=border), ()
-    return part._replace(start=start), (WORDS_CUT,)
+    borders, edge = _word_borders(part.example), part.end - room if at_end else part.start + room
+    place = np.searchsorted(borders, edge, side="left" if at_end else "right")
+    border = int(borders[place if at_end else place - 1])
+    is_inside = part.start < border < part.end
+    cut = border if is_inside else edge
+    left = part._replace(start=cut) if at_end else part._replace(end=cut)
+    return left, () if is_inside else (WORDS_CUT,)
 
 
 class AdjacentSentences(NamedTuple):
@@ -207,7 +197,7 @@ class AdjacentSentences(NamedTuple):
         """Take the first whole words that fit; also return the notes."""
         if self.size <= room:
             return self, ()
-        part, notes = _head(ExamplePart(self.example, self.borders[0], self.borders[-1]), room)
+        part, notes = _fitting(ExamplePart(self.example, self.borders[0], self.borders[-1]), room)
         inner = [border for border in self.borders if border < part.end]
         return AdjacentSentences(self.example, [*inner, part.end]), notes
 
@@ -328,7 +318,7 @@ def _grown(
         ExamplePart(after.example, *after.borders[:2]),
     )
     if a.size + b.size > room:
-        (a, cut_a), (b, cut_b) = _tail(a, room // 2), _head(b, room // 2)
+        (a, cut_a), (b, cut_b) = _fitting(a, room // 2, at_end=True), _fitting(b, room // 2)
         return (a, b), cut_a + cut_b
     sizes = [[end - start for start, end in pairwise(of.borders)] for of in (before, after)]
     left = room - a.size - b.size

@@ -153,7 +153,7 @@ def test_lines_on_the_use_of_pages_reserve(text, path, expected):
 
 
 def test_agents_are_listed_once():
-    names = [agent.lower() for agent in ai_agents()]
+    names = [agent.lower() for agent in ai_agents()["agents"]]
 
     assert len(names) == len(set(names))
 
