@@ -41,8 +41,8 @@ def link_forms(
     """Find the forms of a partition that are aliases, and build a row for each form and entity.
 
     ``size`` is the number of rows in a slice of the vocabulary. ``table`` has ``entity, form,
-    langs, count``, added up; links to entities outside the vocabulary also count for how often a
-    form is linked.
+    langs, count``, added up; links to entities outside the vocabulary count for how often a form is
+    linked.
     """
     linked = Sums(("form",))
     linked.add(table)

@@ -1,8 +1,7 @@
 """Choose the entities of a vocabulary from their counts, and give them ids.
 
 With an earlier vocabulary, entities keep their ids: a page is recognised by its page id, then by
-its name. New entities get ids past the end; entities that are no longer chosen stay as retired
-rows.
+its name. New entities get ids past the end; those that are no longer chosen stay as retired rows.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -115,8 +115,7 @@ def leads_in_boxes(
 ) -> list[Block]:
     """Find the lead of an article between its title and the first block of ``found``.
 
-    It consists of whole sentences, in a box that says that it is a lead, or at the beginning of a
-    description.
+    It consists of whole sentences, in a box that says that it is one, or as a description begins.
     """
     title_keys = {key_of(title) for title in metadata.titles}
     description_keys = [key_of(text) for text in metadata.descriptions]

@@ -4,8 +4,7 @@ The body is found by one of two extractors: trafilatura (the better and faster o
 docs/news.md) or news-please. ``tidying.py`` removes what they
 take for text and is none; ``boilerplate.py`` finds what many pages share.
 
-Extraction runs in a process of its own (``corpora.system.sandbox``): a page may keep a parser busy
-for hours.
+Extraction runs in its own process (``corpora.system.sandbox``): a page may take a parser hours.
 """
 
 import re
@@ -47,8 +46,7 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 _MIN_SUBJECTS = 3
-"""The least number of subjects in a request; at 3, 35 of 36 blocks were requests (in pages of four
-evaluation sets)."""
+"""The least number of subjects in a request; at 3, 35 of 36 blocks were requests (in four sets)."""
 
 
 def requests_in(blocks: Iterable[Block], *, about: Iterable[str]) -> set[str]:
@@ -170,8 +168,7 @@ def extract(html: str, *, url: str | None, extractor: str) -> ExtractedArticle:
 def parse(html: str) -> "HtmlElement | None":
     """Parse a page to an lxml tree; return None for an empty page.
 
-    Raises ``ExtractionError`` where the parser stops at a limit, ``MemoryError`` where it gets no
-    memory.
+    Raises ``ExtractionError`` where the parser stops at a limit, ``MemoryError`` without memory.
     """
     from lxml.etree import ErrorTypes, ParserError, XMLSyntaxError
     from lxml.html import HTMLParser, document_fromstring

@@ -49,8 +49,7 @@ _MARGIN = 0.2
 """A candidate is compared if its Jaccard estimated by 128 hashes is at most this much below the
 threshold: more than five standard deviations (0.035 at most near 0.8)."""
 _SAME_ADDRESS = 0.5
-"""The least ratio of the shingles of the shorter of two articles of one URL that both must have for
-them to be near duplicates."""
+"""Near duplicates of one URL share at least this ratio of the shingles of the shorter article."""
 _CONTAINED = 0.9
 """The least ratio of an article's shingles that are in a longer one for it to be contained."""
 _MIN_PARAGRAPH = 60

@@ -108,8 +108,7 @@ class PageMetadata:
     authors: tuple[str, ...] = ()
     """The authors, without the publisher and values that are no names."""
     bylines: tuple[str, ...] = ()
-    """All values that the page gives as authors, with the publisher if it is one: a byline in the
-    text may name any of them."""
+    """All values given as authors, with the publisher if it is one: a byline may name any."""
     published: str | None = None
     """The date in ISO 8601, with or without time; so is ``modified``."""
     modified: str | None = None
@@ -322,8 +321,8 @@ class _Reader:
     def _reservations(self) -> Iterator[tuple[str, str]]:
         """Yield name and content of each ``meta`` for robots, or for text and data mining.
 
-        The former may be for all robots or for one; the latter is of the TDM Reservation Protocol
-        (W3C).
+        The former may be for all robots or for one; the latter is of W3C's TDM Reservation
+        Protocol.
         """
         for element in self.tree.iter("meta"):
             name = (element.get("name") or "").strip().lower()
@@ -415,8 +414,7 @@ def _single_names(authors: Sequence[str]) -> tuple[str, ...]:
 def read_date(*candidates: object, lang: str | None) -> str | None:
     """Return the first candidate that is a date, as ISO 8601; what follows a day may be no time.
 
-    A day that is in no calendar (``0000-00-00``), or in year 1, stands for no date. ``lang`` is the
-    language of the page.
+    A day in no calendar (``0000-00-00``), or in year 1, is no date. ``lang`` is that of the page.
     """
     readers: Sequence[Callable[[str], date]] = (
         *(date.fromisoformat, datetime.fromisoformat, _day, parsedate_to_datetime),

@@ -23,7 +23,7 @@ _LOOKS_LIKE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 MAX_RATIO = 200
-"""The highest ratio of unpacked to packed bytes of a body that unpacks to more than ``FREE_BYTES``.
+"""The highest ratio of unpacked to packed bytes of a body of more than ``FREE_BYTES`` unpacked.
 """
 FREE_BYTES = 1 << 20
 

@@ -276,8 +276,8 @@ def _decode_first(part: _Part) -> tuple[bytes | None, int | None]:
     """Decode a block whatever follows it; returns its text and the byte at which damage begins.
 
     Fed byte by byte, the decoder returns the block before it reaches the damage after it. It also
-    returns a block with a wrong CRC, so the CRC is computed again here. Text is None if the block
-    itself is damaged.
+    returns a block with a wrong CRC, so the CRC is computed again here. Text is None if it is
+    damaged.
     """
     decompressor, stream = bz2.BZ2Decompressor(), part.stream()
     if len(stream) < _MIN_STREAM:

@@ -11,8 +11,8 @@ from corpora.wikipedia.titles import CATEGORY, namespace_pattern, read_table, up
 
 _BRACKETS = re.compile(r"[(（]([^()（）]+)[)）]$")
 _MIN_QUALIFIER = 6
-"""The fewest characters of an ASCII template name that may also mark a page in the brackets of its
-title: ``(DP)`` is a party."""
+"""The fewest characters of an ASCII name of a template that is a sign in titles, too, not
+``(DP)``."""
 
 
 @dataclass(frozen=True, slots=True)

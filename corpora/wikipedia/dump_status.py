@@ -39,8 +39,7 @@ class DumpFile:
     size: int
     """The size in bytes."""
     sha1: str
-    """Empty for a file of rendered pages, for which servers promise no hash: it is whole if it has
-    the size, and its archive ends."""
+    """Empty for rendered pages, whose files are whole if size and end of the archive are right."""
 
 
 @dataclass(frozen=True, slots=True)

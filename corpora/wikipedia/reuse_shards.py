@@ -28,7 +28,7 @@ Datasets = Mapping[str, Dataset]
 DOCUMENTS, NOTES, BLOCKS = "documents", "reuse", "blocks"
 _OF_BLOCKS = SCHEMAS["wiki_pages"].columns.field("blocks")
 ROWS = pa.schema([*SCHEMAS[DOCUMENTS].columns, *list(SCHEMAS[NOTES].columns)[1:], _OF_BLOCKS])
-"""The columns of a document, of the notes on its page (which repeat only the id), and of its
+"""The columns of a document, of the notes on its page (only the id is there twice), of its
 blocks."""
 _OPEN_SHARDS = 4
 _OPEN_BATCHES = 2
@@ -71,8 +71,7 @@ class KeptShards:
     def __init__(self, folder: Path, earlier: Callable[[], Datasets] | None = None) -> None:
         """Store the folder, which need not exist yet.
 
-        ``earlier`` opens the earlier dataset, from which shards kept on another machine are
-        fetched.
+        ``earlier`` opens the earlier dataset, for shards kept on another machine.
         """
         self.folder, self._earlier = folder, earlier
         self._shards: OrderedDict[int, _Shard] = OrderedDict()

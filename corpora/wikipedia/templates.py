@@ -109,8 +109,7 @@ class Treatment:
     ``disambiguation`` or ``reference``."""
     name: str
     function: str = ""
-    """The name of the parser function, if it is one; the text after its colon is in
-    ``argument``."""
+    """The name of the parser function, if it is one; ``argument`` has the text after its colon."""
     argument: str = ""
     definition: Parts | None = None
     """The parsed definition that is expanded; None for other kinds."""
@@ -252,8 +251,7 @@ def split_call(inside: str, today: str = "") -> Call:
 
 Recipe = tuple["Part", ...]
 Part = str | list[str] | tuple[Recipe, ...]
-"""A part of a recipe: text is a string, a field a list of its expression, ``[ … ]`` a tuple of the
-recipes in it."""
+"""A part of a recipe: text is a string, a field a list of its expression, ``[ … ]`` a tuple."""
 
 
 @cache

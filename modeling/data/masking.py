@@ -3,8 +3,7 @@
 Works on all examples of a batch at once. A *unit* is masked as one: a subword, a word, or a mention
 with its whole words. Special subwords are never chosen. [UNK] is one of them, because nothing can
 be learned by predicting it. Mentions of [PAD] and [UNK] are not chosen either. A mask depends on
-the masking settings, the seed, the epoch and the example alone: not on the batch, its order, or the
-process.
+the masking settings, the seed, the epoch and the example alone: not on batch, order or process.
 
 Shapes: B examples, T rows of subwords, U units, E mentions, M targets.
 """
@@ -129,8 +128,7 @@ class Masker:
     ) -> tuple[Integers, Integers]:
         """Choose units, and replace their subwords by [MASK], by random ones, or by themselves.
 
-        Returns the rows to be predicted, ascending, and the subwords of all rows after the
-        replacement.
+        Returns the rows to be predicted, ascending, and the subwords of all rows afterwards.
 
         Args:
             text: of a batch.
@@ -163,8 +161,7 @@ class Masker:
     ) -> tuple[Integers, Integers]:
         """Find the rows of chosen mentions, and for each the first row of its mention.
 
-        Special subwords are left out. Both arrays are empty if the words of mentions are not
-        masked.
+        Special subwords are left out. Both are empty if the words of mentions are not masked.
         """
         if mentions is None or not self.config.mention_words or not self.config.ratio:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -193,8 +190,7 @@ class Masker:
     ) -> tuple[Integers, Integers]:
         """Choose mentions, and replace their entities by [MASK], random ones, or themselves.
 
-        Returns the indices of the chosen mentions, ascending, and the entities of all mentions
-        after the replacement.
+        Returns the indices of the chosen mentions, ascending, and the entities of all afterwards.
         """
         chosen = np.flatnonzero(self.mask_entities(entities, sequences, rng))
         of, counters = sequences[chosen], _places_in_groups(sequences)[chosen]
@@ -224,8 +220,7 @@ class Masker:
     def _choose(self, units: MaskingUnits, text: FlatViews, rng: Rng, *, masked: Integers) -> Flags:
         """Choose units by the budget of the settings; return flags (U,).
 
-        In a budget of subwords, rows that are ``masked`` already count, and units that have one of
-        them are not chosen.
+        In a budget of subwords, ``masked`` rows count already, and units with one are not chosen.
         """
         bits = rng.bits(RandomUse.UNIT, units.sequences, text.positions[units.starts])
         if self.config.budget == "bernoulli":

@@ -133,8 +133,7 @@ class ChosenSentences:
     ) -> SpanBatch:
         """Make a batch of spans.
 
-        ``spans`` are the first and last words, indices in the batch, and what ``locate`` returns
-        for them.
+        ``spans`` are first and last words, indices in the batch, and what ``locate`` returns.
         """
         firsts, lasts, starts, ends, windows = spans
         before = starts_of(self.n_words)[sentences]

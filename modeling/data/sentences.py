@@ -115,8 +115,7 @@ class SentenceWindows:
         """Choose the window in which each word is read, shape (W,).
 
         Of the windows that hold its first subword, it is the one in which the word is furthest from
-        both edges; of equals, the first. Only a word that no window holds wholly is cut by its
-        window.
+        both edges; of equals, the first. Only a word that no window holds is cut.
 
         Args:
             begins: (N + 1,) words of each sentence.

@@ -49,8 +49,7 @@ def span_settings(
 ) -> HeadConfig:
     """Set the longest candidate span of a span head to the longest gold span, where it is 0.
 
-    It is at least 16 subwords, and at most a quarter of a window, so that each span lies whole in
-    one of two windows.
+    It is 16 subwords to a quarter of a window, so that each span lies whole in one of two windows.
 
     Args:
         head: the settings of the head.

@@ -113,9 +113,8 @@ class ExampleView:
 def whole(example: Example, room: int, rng: Rng) -> ExampleView:
     """Show an example, or a window of it with whole words where it has more than ``room`` subwords.
 
-    The window begins at a word, each with the same chance, but no later than the first word
-    from which all the rest fits, and ends with the last word that fits. ``rng`` is the example's
-    own.
+    The window begins at a word, each with the same chance, but no later than the first word from
+    which all the rest fits, and ends with the last word that fits. ``rng`` is its own.
     """
     n = len(example.subwords)
     if n <= room:

@@ -1,7 +1,6 @@
 """Evaluation of links, on documents that were not trained on, against a baseline.
 
-The baseline is the most frequent entity of each form in the training documents. An accuracy means
-little without it.
+The baseline, without which an accuracy means little, is the most frequent entity of each form.
 """
 
 from collections import Counter
@@ -53,8 +52,8 @@ class Outcome:
     probability: float
     is_written: bool
     rank: int | None
-    """The rank of the gold entity among the candidates before the choice, from 1; None if it is not
-    one of them."""
+    """The rank of the gold entity among the candidates before the choice, from 1; None: not
+    there."""
     n_senses: int
     """The number of entities that the form has in training."""
     is_known: bool

@@ -33,8 +33,7 @@ _N_KEPT: Final = 4096  # most names whose hits are kept
 _MAX_POSTINGS: Final = 2000
 """Most forms that a word may be in to be looked up by; a more frequent word says too little."""
 _ENDED, _CUT, _INITIAL = 0.95, 0.9, 0.4
-"""The similarity of a word with another ending, that of a word cut short, and the factor for the
-weight of an initial."""
+"""The similarity of words with other endings and of words cut short; the factor of an initial."""
 
 
 class Hit(NamedTuple):
