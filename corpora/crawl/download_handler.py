@@ -95,8 +95,7 @@ class Downloader:
     def __init__(self, fetcher: "Fetcher", threads: Executor) -> None:
         self.fetcher, self.threads = fetcher, threads
         self.broken: Exception | None = None
-        """The error after which nothing more can be fetched or kept (a full disk, a bug); None if
-        there was none."""
+        """The error after which nothing more can be fetched or kept (a full disk, a bug)."""
 
     async def fetch(self, request: Request, site: SitePolicy, tally: SiteTally) -> Fetched:
         """Fetch what a finder asks for, and count the answer; raise ``FetchRefusedError``."""

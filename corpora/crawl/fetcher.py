@@ -134,8 +134,8 @@ class Fetcher:
     def _run(self, request: Request, robots: Robots, mining: MiningDecision) -> Fetched | NoAnswer:
         """Ask until there is an answer, or no more tries are left.
 
-        ``mining`` is what is known of reservations before the request. If another thread has just
-        asked, the answer comes from the archive.
+        ``mining`` is what is known of reservations. If a thread has just asked, the archive
+        answers.
         """
         target, site = request.target, request.site
         self._archive.describe(_about(site))

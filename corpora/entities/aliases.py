@@ -139,8 +139,7 @@ def vocab_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Finish a slice of the vocabulary, with rows sorted by id: add the aliases.
 
-    ``unlinked`` has, for each shard of aliases, how often its forms occur unlinked; without it link
-    probabilities are null.
+    ``unlinked`` has how often each shard's forms occur unlinked; without, probabilities are null.
     """
     tables = [SCHEMAS["entity_aliases"].columns.empty_table()]
     extra: list[Rows] = []

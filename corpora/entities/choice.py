@@ -37,8 +37,8 @@ class EntityLimits:
     max_size: int
     """The most entities, without special and retired rows."""
     existing: str
-    """Which entities may be chosen: ``pages``, only pages of the input; ``any``; ``auto``, only
-    pages in the spaces that have any."""
+    """Entities that may be chosen: ``pages`` of the input; ``any``; ``auto``: pages where spaces
+    have any."""
     min_languages: int = 1
     """The fewest languages in which an entity has a name."""
 

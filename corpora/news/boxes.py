@@ -89,8 +89,7 @@ def keys_in_boxes(
 ) -> frozenset[str]:
     """Find the blocks of ``found`` that stand only in boxes that are no text; return their keys.
 
-    Boxes that hold more than a quarter of what was found are text, whatever their names; so are
-    all boxes of a word that together do.
+    Boxes with more than a quarter of what was found are text; so are a word's that together do.
     """
     keys = {block.key for block in found} - {""}
     page_keys = [block.key for block in page]

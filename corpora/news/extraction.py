@@ -121,8 +121,7 @@ class ExtractedArticle:
 def extract(html: str, *, url: str | None, extractor: str) -> ExtractedArticle:
     """Extract the article of a page; ``url`` is where the page was found.
 
-    The text is empty where the page has no body. Raises ``ExtractionError`` for a page of which a
-    part would be lost.
+    The text is empty without a body. Raises ``ExtractionError`` where a part would be lost.
     """
     html = _CONTROL.sub(" ", html)
     tree = parse(html)

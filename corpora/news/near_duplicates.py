@@ -94,8 +94,7 @@ class Duplicate:
     duplicate_of: int
     """The index of the article that is kept."""
     similarity: float
-    """The Jaccard similarity (1 for ``EXACT``); for ``CONTAINED``, the ratio of the article's
-    shingles that are in the other one."""
+    """The Jaccard similarity (1 for ``EXACT``); for ``CONTAINED``, the ratio of shared shingles."""
     kind: str
     """``EXACT``, ``NEAR`` or ``CONTAINED``."""
 
@@ -143,8 +142,7 @@ def _near(
 ) -> list[Duplicate]:
     """Find near duplicates among ``order``, indices of items in order of time.
 
-    Each article is compared with the earlier kept ones that share a band with it, then with the
-    last kept one of the same URL.
+    Articles are compared with earlier kept ones that share a band, then with their URL's last one.
     """
 
     def is_version(index: int, other: int) -> bool:

@@ -93,8 +93,7 @@ _SESSION = re.compile(
 """An id of a session; a short value of ``sid`` and the like may be a section."""
 _EMPTY_QUERY = re.compile(r"[?&;]+(?=#|\Z)")
 _LAST_PART = re.compile(r"(.*\S)(?:\s+[-–—|·•:*]+\s+|\s*(?:[|｜：]|--|__|::)\s*)(\S.*)", re.DOTALL)
-"""Splits a title before its last part, behind a dash or the like between spaces, or behind a bar,
-``--``, ``__``, ``::`` or a wide colon."""
+"""Splits a title before its last part, at a dash between spaces, a bar, ``--``, ``__``, ``::`` …"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,8 +263,7 @@ class _Reader:
     def _seen_authors(self) -> tuple[str, ...]:
         """List the authors marked in the text by ``rel="author"`` or ``itemprop="author"``.
 
-        They are the first, and those that stand in a line with the first: others are of comments
-        and of related articles.
+        They are the first, and those in its line: others are of comments and related articles.
         """
         find = self.tree.iterfind
         marked = [*find('.//*[@itemprop="author"]'), *find('.//a[@rel="author"]')]
@@ -321,8 +319,7 @@ class _Reader:
     def _reservations(self) -> Iterator[tuple[str, str]]:
         """Yield name and content of each ``meta`` for robots, or for text and data mining.
 
-        The former may be for all robots or for one; the latter is of W3C's TDM Reservation
-        Protocol.
+        The former may be for one robot; the latter is of W3C's TDM Reservation Protocol.
         """
         for element in self.tree.iter("meta"):
             name = (element.get("name") or "").strip().lower()
@@ -400,8 +397,7 @@ def _agreement(title: str, others: Iterable[str]) -> int:
 def _single_names(authors: Sequence[str]) -> tuple[str, ...]:
     """Take names out of bylines and enumerations; drop what only repeats another author's name.
 
-    ``By Jane Doe`` is ``Jane Doe``, ``Jane Doe and John Smith`` two names. Beside ``Jane Doe``,
-    ``Jane Doe, Kreisbote`` goes.
+    ``Jane Doe and John Smith`` are two names. Beside ``Jane Doe``, ``Jane Doe, Kreisbote`` goes.
     """
     plain = (" ".join(_TAG.sub(" ", author).split()) for author in authors)
     names = _once(*chain.from_iterable(names_of(x) or joined_names(x) or (x,) for x in plain))
@@ -446,8 +442,7 @@ def _day(text: str) -> date:
 def _written_day(text: str, lang: str | None) -> date:
     """Read a day as it is written in the language of the page, a BCP 47 tag, or in English.
 
-    Of numbers (``5/10/2026``), the language says which is the month, in English the region. Raises
-    ``ValueError`` if this is open.
+    The language, in English the region, says which number is the month, or else ``ValueError``.
     """
     from dateparser import parse
 

@@ -90,7 +90,7 @@ class InputFile:
     def check(self) -> Path:
         """Return the local path, for reading a part of the file.
 
-        Raises ``InputChangedError`` if size or time of a local file have changed.
+        Raises ``InputChangedError`` if size or time of a local file changed; else nothing is seen.
         """
         if is_url(self.path):
             return self._here()

@@ -70,8 +70,7 @@ def parse_answer(block: bytes) -> Answer | None:
 def unpack_body(answer: Answer, *, max_bytes: int) -> bytes:
     """Undo the transfer and content codings of a body; raise ``BodyError``.
 
-    Archives differ in whether they keep these codings: where a header names a coding that the body
-    does not have, the body is taken as it is.
+    Not all archives keep codings: a body without the coding that a header names is taken as it is.
     """
     body = answer.body
     if "chunked" in (answer.header("transfer-encoding") or "").lower():

@@ -90,8 +90,7 @@ class WikiArticle:
     authority: Authority = NOTHING
     """The ids and the type of the page's subject, as the page gives them."""
     templates: Sequence[str] | None = None
-    """The names that were looked up in the dump's definitions, sorted; None if these are not
-    used."""
+    """The names looked up in the dump's definitions, sorted; None if these are not used."""
     definitions: str | None = None
     """The hash of the definitions found for ``templates``; None if they are not used."""
 

@@ -59,8 +59,7 @@ class PageText:
     marked: str = ""
     """``simplified`` with place marks where the blocks that are kept aside stood."""
     names: list[str] = field(default_factory=list)
-    """The templates and tags that may leave a hole (``Infobox``, ``<math>``), by index in the
-    mark."""
+    """The templates and tags that may leave a hole (``Infobox``), by the index in the mark."""
     silent: Counter[str] = field(default_factory=Counter)
     """The number of times that each template dropped out without leaving a hole."""
     expanded: Counter[str] = field(default_factory=Counter)

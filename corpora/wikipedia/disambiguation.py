@@ -11,8 +11,7 @@ from corpora.wikipedia.titles import CATEGORY, namespace_pattern, read_table, up
 
 _BRACKETS = re.compile(r"[(（]([^()（）]+)[)）]$")
 _MIN_QUALIFIER = 6
-"""The fewest characters of an ASCII name of a template that is a sign in titles, too, not
-``(DP)``."""
+"""The fewest characters of an ASCII template name that marks titles, too: ``(DP)`` does not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,7 @@ Datasets = Mapping[str, Dataset]
 DOCUMENTS, NOTES, BLOCKS = "documents", "reuse", "blocks"
 _OF_BLOCKS = SCHEMAS["wiki_pages"].columns.field("blocks")
 ROWS = pa.schema([*SCHEMAS[DOCUMENTS].columns, *list(SCHEMAS[NOTES].columns)[1:], _OF_BLOCKS])
-"""The columns of a document, of the notes on its page (only the id is there twice), of its
-blocks."""
+"""The columns of a document, of the notes on its page (the id again), and of its blocks."""
 _OPEN_SHARDS = 4
 _OPEN_BATCHES = 2
 _ALONE = pa.ipc.IpcReadOptions(use_threads=False)  # without threads: all shards are read so

@@ -79,10 +79,7 @@ class MaskingUnits:
         Each turn of the loop chooses the units before the first that is too long, and drops all
         that are too long then: there are no more turns than different lengths of units.
 
-        Args:
-            order: in which the units are visited; one that is not in it is never chosen.
-            limits: (B,) budgets in subwords.
-            used: (B,) subwords of the budgets that were used before.
+        Units are visited in ``order``. ``used`` (B,) is the part of ``limits`` (B,) that is gone.
         """
         chosen = np.zeros(len(self), np.bool_)
         left = np.maximum(limits - used, 0)
@@ -130,11 +127,7 @@ class Masker:
 
         Returns the rows to be predicted, ascending, and the subwords of all rows afterwards.
 
-        Args:
-            text: of a batch.
-            rng: of its examples.
-            mentions: indices of the chosen mentions, whose words are masked, too, with
-                ``mention_words``.
+        ``mentions`` are the chosen ones, whose words are masked, too, with ``mention_words``.
         """
         masked, firsts = self._mention_rows(text, mentions)
         units = self.units(text)
@@ -263,8 +256,7 @@ def check_masking(config: MaskingConfig) -> None:
 def _mentions_as_words(text: FlatViews) -> tuple[Integers, Flags]:
     """Find the rows at which units begin, a mention with its whole words being one unit.
 
-    Also returns which units are mentions. Of nested mentions the outer one counts; two mentions
-    that share a word are one unit.
+    Also returns which are mentions. Of nested mentions the outer counts; a shared word joins two.
     """
     firsts = np.searchsorted(text.word_starts, text.mention_starts, side="right") - 1
     lasts = np.searchsorted(text.word_starts, text.mention_ends - 1, side="right") - 1

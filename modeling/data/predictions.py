@@ -45,8 +45,7 @@ class Tagged:
     sentence: Sentence
     spans: Prediction
     words: Sequence[tuple[str, float]] = ()
-    """For each word alone, its likeliest label (``O``: none) and probability; empty if not
-    computed."""
+    """For each word alone, its likeliest label (``O``: none) and probability; empty if unknown."""
     tags: tuple[str, ...] = ()
     """The decoded tag of each word, if the decoder may return invalid tags (``free``): lenient
     scores use them; ``spans`` is their strict reading. Empty: the tags are those of ``spans``."""

@@ -93,11 +93,8 @@ class SentenceWindows:
 
         The side that has fewer leaves what it does not need to the other.
 
-        Args:
-            starts: (N,) where the document of each sentence begins.
-            ends: (N,) where it ends.
-            room: subwords of a window.
-            most: subwords that are added to a window, on both sides together.
+        ``starts`` and ``ends`` (N,) are those of each sentence's document, ``room`` the subwords of
+        a window, of which at most ``most`` are added.
         """
         of = np.repeat(np.arange(len(starts)), np.diff(self.begins))
         left, right = self.starts - starts[of], ends[of] - self.ends
@@ -117,10 +114,7 @@ class SentenceWindows:
         Of the windows that hold its first subword, it is the one in which the word is furthest from
         both edges; of equals, the first. Only a word that no window holds is cut.
 
-        Args:
-            begins: (N + 1,) words of each sentence.
-            starts: (W,) subwords of each word, half-open.
-            ends: (W,)
+        ``begins`` (N + 1,) are words of sentences, ``starts`` and ``ends`` (W,) subwords of words.
         """
         chosen = np.repeat(self.begins[:-1], np.diff(begins))
         for sentence in np.flatnonzero(np.diff(self.begins) > 1).tolist():

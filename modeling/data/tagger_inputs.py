@@ -51,12 +51,7 @@ def span_settings(
 
     It is 16 subwords to a quarter of a window, so that each span lies whole in one of two windows.
 
-    Args:
-        head: the settings of the head.
-        config: the settings of windows, of which the length need not be set.
-        encode: reads the training sentences in windows.
-        encoder: the settings of the encoder, which limits windows.
-        tagset: the tags of the training sentences.
+    The length of windows need not be set. ``encode`` reads the training sentences in windows.
     """
     if not head.scores_spans or head.max_span_subwords:
         return head

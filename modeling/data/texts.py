@@ -289,11 +289,7 @@ def next_sentence(
 ) -> ExampleView:
     """Show a text and the one that follows it, label 1; or one of the partner, label 0.
 
-    Args:
-        sentences: of the first text; two or more.
-        partner: of another document, two sentences or more.
-        draws: random numbers.
-        room: subwords of both texts, without special ones.
+    Both have two sentences or more. ``room`` counts subwords of both texts without special ones.
     """
     rest = _below(draws.first, min(sentences.size, partner.size))
     before, following = sentences.split_near(rest)

@@ -52,8 +52,7 @@ class Outcome:
     probability: float
     is_written: bool
     rank: int | None
-    """The rank of the gold entity among the candidates before the choice, from 1; None: not
-    there."""
+    """The rank of the gold entity among the candidates before the choice, from 1; None: none."""
     n_senses: int
     """The number of entities that the form has in training."""
     is_known: bool

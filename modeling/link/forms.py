@@ -230,8 +230,7 @@ def _similar(word: str, known: Spellings) -> Iterator[tuple[str, float]]:
 def learn_endings(words_by_entity: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
     """Find the endings that words of one entity exchange: ``{"s": [""], "er": ["", "en"]}``.
 
-    Words of at least ``_MIN_SHOWN`` entities must show an exchange; stems have at least
-    ``_MIN_STEM`` characters.
+    Words of ``_MIN_SHOWN`` entities must show an exchange; stems have ``_MIN_STEM`` characters.
     """
     shown: Counter[tuple[str, str]] = Counter()
     for words in words_by_entity.values():
