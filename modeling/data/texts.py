@@ -142,8 +142,8 @@ def _fitting(
     if part.size <= room:
         return part, ()
     borders, edge = _word_borders(part.example), part.end - room if at_end else part.start + room
-    place = np.searchsorted(borders, edge, side="left" if at_end else "right")
-    border = int(borders[place if at_end else place - 1])
+    after = np.searchsorted(borders, edge, side="left" if at_end else "right")
+    border = int(borders[after if at_end else after - 1])
     is_inside = part.start < border < part.end
     cut = border if is_inside else edge
     left = part._replace(start=cut) if at_end else part._replace(end=cut)
