@@ -95,13 +95,15 @@ def of_words(tokenizer: Tokenizer) -> Tokenizer:
     We leave out a ▁ alone before a word of a script without spaces (``modeling.data.sentences``).
     Here such words get a mark before the text is normalized, and ``Metaspace``'s ▁ before a mark is
     removed. A word keeps its ▁ if some subword has it with the first character of the word: then
-    it is seldom alone. Tokenizers without ``Metaspace`` are returned as they are.
+    it is seldom alone. Tokenizers without ``Metaspace``, or whose normalizer changes the mark, are
+    returned as they are.
     """
-    if "'Metaspace'" not in str(tokenizer.parts.get("pre_tokenizer")):
+    own, ranges = tokenizer.backend.normalizer, UNSPACED + WIDE
+    has_metaspace = "'Metaspace'" in str(tokenizer.parts.get("pre_tokenizer"))
+    if not has_metaspace or (own and own.normalize_str(_MARK) != _MARK):
         return tokenizer
     backend = Backend.from_str(tokenizer.backend.to_str())
-    own, ranges = backend.normalizer, UNSPACED + WIDE
-    begun = {subword[1:2] for subword in backend.get_vocab() if subword[0] == "▁"}
+    begun = {subword[1:2] for subword in backend.get_vocab() if subword.startswith("▁")}
     borders = zip(map(ord, ranges[::3]), map(ord, ranges[2::3]), strict=True)
     solid = [chr(code) for first, last in borders for code in range(first, last + 1)]
     kept = [c for c in solid if (own.normalize_str(c) if own else c)[:1] in begun]
