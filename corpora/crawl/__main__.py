@@ -3,8 +3,8 @@
     onoma crawl sites.toml --archive build/crawl
     onoma news --warc 'build/crawl/*.warc.gz' --output build/news
 
-Pages in the archive are never fetched again. The same command resumes a killed crawl. docs/news.md
-describes sites.toml.
+Pages in the archive are never fetched again. The same command resumes a crawl that was killed.
+docs/news.md describes sites.toml.
 """
 
 import sys

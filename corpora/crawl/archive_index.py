@@ -204,7 +204,8 @@ def entry_of(
 ) -> IndexedRequest | None:
     """Make the entry of a record; None for a record that is not of a request of ours.
 
-    ``headers`` are the record's, in lower case; ``block`` begins with the headers of HTTP.
+    ``headers`` are those of the record, with names in lower case; ``block`` is the beginning of its
+    block, with the headers of HTTP.
     """
     type, url = headers.get("warc-type", ""), headers.get("warc-target-uri", "").strip("<>")
     if type not in {"response", "revisit", "metadata"} or "onoma-session" not in headers:

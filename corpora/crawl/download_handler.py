@@ -95,7 +95,8 @@ class Downloader:
     def __init__(self, fetcher: "Fetcher", threads: Executor) -> None:
         self.fetcher, self.threads = fetcher, threads
         self.broken: Exception | None = None
-        """The error after which nothing more can be fetched or kept (a full disk, a bug)."""
+        """The error after which nothing more can be fetched or kept, such as a full disk or a bug;
+        None if there was none."""
 
     async def fetch(self, request: Request, site: SitePolicy, tally: SiteTally) -> Fetched:
         """Fetch what a finder asks for, and count the answer; raise ``FetchRefusedError``."""

@@ -1,7 +1,8 @@
 """The fetcher: every request of a crawl passes here, each hop of a redirect too.
 
 A request is answered from the archive if the answer is there, and refused with a reason if it is
-not allowed. Any other is made at the pace of its host; its answer is archived, then returned.
+not allowed. Any other is made at the pace of its host; the answer is written to the archive, and
+only then returned.
 """
 
 import ssl
@@ -31,14 +32,16 @@ from corpora.warc.http import Answer, BodyError, retry_after, unpack_body
 from corpora.warc.writer import Asked, Response, refusal_record, response_record, revisit_record
 
 UNRESERVED = (*RULES, "sitemap")
-"""The kinds that are fetched even where mining is reserved: made for machines, without text."""
+"""The kinds that are fetched even where mining is reserved: they are made for machines and hold no
+text of the site."""
 _ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 Noted = tuple[Fetched | NoAnswer, IndexedRequest | None]
 """An answer and the row of its record; the row is None if no request was made."""
 KEPT_S = 24 * 3600.0
 """The seconds after which robots.txt and tdmrep.json are fetched again (RFC 9309, 2.4)."""
 LASTING = (200, 301, 308, 410)
-"""The statuses after which a page is never fetched again: it is there, or has moved for ever."""
+"""The statuses after which a page is never fetched again, in any session: it is there, or has moved
+or gone for ever."""
 _ABOUT_PACKING = (
     "content-encoding",
     "content-length",
@@ -134,8 +137,8 @@ class Fetcher:
     def _run(self, request: Request, robots: Robots, mining: MiningDecision) -> Fetched | NoAnswer:
         """Ask until there is an answer, or no more tries are left.
 
-        ``mining`` is what is known of reservations. If a thread has just asked, the archive
-        answers.
+        ``mining`` is what is known of reservations before the request. If another thread has just
+        asked, the answer comes from the archive.
         """
         target, site = request.target, request.site
         self._archive.describe(_about(site))

@@ -29,7 +29,8 @@ MAX_ENTRIES = 50_000
 MAX_LINKS = 10_000
 """The most links of a page that are read; no honest page has as many."""
 MAX_METAS, MAX_ATTRIBUTES = 1_000, 20
-"""The most ``meta`` elements of a page, and attributes of each, that are kept."""
+"""The most ``meta`` elements of a page, and attributes of each, that are kept: the tests for
+articles read all of them."""
 _MAX_NAME = 1_000
 """The most characters of an element's name, with its namespace."""
 _TEXT_OR_AMPERSAND = re.compile(rb"(<!\[CDATA\[.*?(?:\]\]>|\Z))|&(?!#?\w{1,31};)", re.DOTALL)
@@ -230,7 +231,8 @@ class PageLinks:
     links: tuple[str, ...] = ()
     """The absolute URLs of links, each once, without fragment and without ``nofollow`` links."""
     n_nofollow: int = 0
-    """The number of links that must not be followed, by ``rel`` or by ``meta name=robots``."""
+    """The number of links that must not be followed, by their ``rel``, or all of them by
+    ``meta name=robots``."""
     n_beyond: int = 0
     """The number of links after the first ``MAX_LINKS``, which are dropped."""
     feeds: tuple[str, ...] = ()

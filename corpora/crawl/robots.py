@@ -34,9 +34,11 @@ MAX_BYTES = 500 << 10
 """The number of bytes that are read of a robots.txt (RFC 9309, 2.5)."""
 MAX_REDIRECTS = 5
 STALE_S = 24 * 3600.0
-"""The age up to which an archived robots.txt is used if none can be fetched (RFC 9309, 2.4)."""
+"""The age in seconds up to which an archived robots.txt is used if none can be fetched (RFC 9309,
+2.4)."""
 _LOOK_S = 3600.0
-"""The seconds for which rules are kept in memory; then the archive or the host is asked again."""
+"""The seconds for which rules are kept in memory; then they are asked for again, and the archive or
+the host answers."""
 ROBOTS = "/robots.txt"
 TDMREP = "/.well-known/tdmrep.json"
 _UNTOUCHED = frozenset(

@@ -30,7 +30,8 @@ class Site:
     """The front page of the site, or of a section."""
     policy: SitePolicy
     find: tuple[Finder, ...] = ()
-    """The finders; empty: ``sitemap``, ``feed``, then ``recursive`` if these name no article."""
+    """The finders; empty: ``sitemap`` and ``feed``, then ``recursive`` if these name no
+    article."""
     sitemaps: tuple[str, ...] = ()
     """The sitemaps; empty: those of robots.txt, else the two usual addresses."""
     feeds: tuple[str, ...] = ()

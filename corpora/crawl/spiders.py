@@ -39,7 +39,8 @@ USUAL_SITEMAPS = ("/sitemap.xml", "/sitemap_index.xml")
 MAX_NESTED = 4
 """The most levels of sitemap indexes within each other."""
 MAX_WAITING = 2
-"""The most waiting addresses, as a multiple of ``max_pages``; further ones are only counted."""
+"""The most addresses that wait at once, as a multiple of ``max_pages``; further ones are only
+counted."""
 _LATER = -1_000
 """The priority of a sitemap, for each level of indexes above it: earlier requests come first, so
 that millions of addresses need not wait in memory."""

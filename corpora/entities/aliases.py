@@ -41,8 +41,8 @@ def link_forms(
     """Find the forms of a partition that are aliases, and build a row for each form and entity.
 
     ``size`` is the number of rows in a slice of the vocabulary. ``table`` has ``entity, form,
-    langs, count``, added up; links to entities outside the vocabulary count for how often a form is
-    linked.
+    langs, count``, added up; links to entities outside the vocabulary also count for how often a
+    form is linked.
     """
     linked = Sums(("form",))
     linked.add(table)
@@ -139,7 +139,8 @@ def vocab_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Finish a slice of the vocabulary, with rows sorted by id: add the aliases.
 
-    ``unlinked`` has how often each shard's forms occur unlinked; without, probabilities are null.
+    ``unlinked`` has, for each shard of aliases, how often its forms occur unlinked; without it link
+    probabilities are null.
     """
     tables = [SCHEMAS["entity_aliases"].columns.empty_table()]
     extra: list[Rows] = []

@@ -1,7 +1,8 @@
 """Choose the entities of a vocabulary from their counts, and give them ids.
 
 With an earlier vocabulary, entities keep their ids: a page is recognised by its page id, then by
-its name. New entities get ids past the end; those that are no longer chosen stay as retired rows.
+its name. New entities get ids past the end; entities that are no longer chosen stay as retired
+rows.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,8 +38,8 @@ class EntityLimits:
     max_size: int
     """The most entities, without special and retired rows."""
     existing: str
-    """Entities that may be chosen: ``pages`` of the input; ``any``; ``auto``: pages where spaces
-    have any."""
+    """Which entities may be chosen: ``pages``, only pages of the input; ``any``; ``auto``, only
+    pages in the spaces that have any."""
     min_languages: int = 1
     """The fewest languages in which an entity has a name."""
 

@@ -2,7 +2,8 @@
 
 A partition holds the rows whose key (an entity, a form) has the same hash modulo the number of
 partitions. Each batch of an intermediate shard belongs to one partition, so that a unit of the next
-stage reads, and holds the distinct keys of, one partition of all shards.
+stage reads its partition of all shards and nothing else: it holds the distinct keys of one
+partition in memory.
 """
 
 from bisect import bisect_left

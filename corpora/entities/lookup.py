@@ -171,7 +171,8 @@ class EntityLookup:
     def look_up(self, form: str, *, limit: int = 30) -> list[tuple[str, float]]:
         """Find the entities that a form may mean, each with its prior, the likeliest first.
 
-        If no entity has the form as written, finds those that have it composed, or in another case.
+        If no entity has the form as it is written, finds those that have it composed, or else in
+        another case.
         """
         forms = pa.array(dict.fromkeys((form, composed(form))))
         for key in (*long_hashes(forms), *(long_hashes(pc.utf8_lower(forms)) ^ _LOWERED)):

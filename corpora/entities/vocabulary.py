@@ -2,8 +2,9 @@
 
 An entity is ``SPACE:TITLE`` (``dawiki:Berlin``, ``gnd:118770950``). One that stands for pages of
 several wikis has the names of all (``names``), and may be called after its item in Wikidata
-(``wikidata:Q64``). Ids are dense: from 0 to the number of rows, ``[PAD] [UNK] [MASK]`` first. A
-*retired* row keeps the id of one no longer chosen.
+(``wikidata:Q64``). Ids are dense: from 0 to the
+number of rows, ``[PAD] [UNK] [MASK]`` first. A *retired* row keeps the id of an entity that is no
+longer chosen.
 """
 
 import re
@@ -23,7 +24,8 @@ from corpora.datasets.shards import open_dataset, read_shards
 SPECIAL: Final = ("[PAD]", "[UNK]", "[MASK]")
 PAD, UNK, MASK = range(3)
 MASK2: Final = "[MASK2]"
-"""A second mask, for the tokenizer of transformers; only in that export, one id past the end."""
+"""A second mask, which the tokenizer of transformers needs; only in that export, one id past the
+end."""
 COLUMNS: Final = tuple(n for n in SCHEMAS["entities"].columns.names if n != "aliases")
 _PARTS = r"^(?P<space>[^:]*):(?P<title>(?s:.*))$"
 _WIKI = re.compile(r"wik(?:i(?:books|news|quote|source|versity|voyage)?|tionary)$")

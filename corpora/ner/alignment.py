@@ -65,7 +65,8 @@ def _origin(document: Document, block: int) -> str | None:
 def levels(mentions: Sequence[Mention], nested: Nested) -> tuple[list[Mention], list[Mention]]:
     """Select which of nested names are tagged: the first level, and (``all``) the second.
 
-    ``mentions`` nest and are in reading order; those without a label are ignored.
+    ``mentions`` nest and are in reading order, as in a ``Document``; those without a label are
+    ignored.
     """
     by_depth: list[list[Mention]] = [[], []]
     innermost: list[Mention] = []
@@ -89,7 +90,8 @@ def to_token_spans(
 ) -> list[TokenSpan]:
     """Find the words that each mention covers, fully or in part.
 
-    Mentions without words are omitted. ``mentions`` share no word; both are in order.
+    Mentions without words are omitted. ``mentions`` do not overlap, and no two share a word; both
+    are in order.
     """
     if not words:
         return []

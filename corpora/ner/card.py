@@ -89,9 +89,11 @@ class GazetteerScores:
     forms: int
     """The number of distinct forms in train."""
     threshold: float | None
-    """The least ratio of mentions among a form's occurrences in train; None: not chosen on dev."""
+    """The least ratio of a form's occurrences in train that must be mentions; None if it could not
+    be chosen on dev."""
     scores: Mapping[str, Score]
-    """Scores by split, with this threshold; with all forms if dev has no mention."""
+    """Scores by split, with this threshold; with all forms if dev has no mention to choose it
+    on."""
     scores_of_all_names: Mapping[str, Score]
     """Scores by split, with all forms (threshold 0)."""
 

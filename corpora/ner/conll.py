@@ -30,7 +30,8 @@ def write_conll(sentences: Iterable[Sentence], path: Path) -> None:
 def format_conll(sentence: Sentence, *, is_first: bool = False) -> str:
     """Return the lines of a sentence, with the empty line that ends it.
 
-    The first sentence of a file gets an empty line before it if it looks like a byte order mark.
+    The first sentence of a file gets an empty line before it if it would look like a byte order
+    mark.
     """
     if not sentence.tokens:
         raise MalformedConllError(f"{sentence.id}: has no tokens. Leave it out.")

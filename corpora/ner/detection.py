@@ -27,13 +27,15 @@ from corpora.ner.webanno import webanno_layout
 
 HEAD_BYTES = 1 << 20
 MIN_RATIO = 0.9
-"""The least ratio of lines with the same number of columns, and of a column's values with tags."""
+"""The least ratio of a table's lines that must have the same number of columns, and of a column's
+values that must be tags."""
 MAX_LINES = 20_000
 """The most lines that are split into columns."""
 MAX_COLUMNS = 200
 """The most columns of a table; a line with more is prose."""
 MIN_RUNNING = 500
-"""The mean number of lines between empty ones from which on they are a running text."""
+"""The mean number of lines between empty ones from which on they are a running text, not a
+sentence."""
 
 _CONTRACTION = re.compile(r"\d+[-.]\d+")  # as in CoNLL-U: ids of contractions and empty nodes
 _MARK = re.compile(r"-DOCSTART-|<title>|#(?:\s*$|[\s#])")

@@ -133,7 +133,8 @@ def write_json(batches: Opener, path: Path) -> tuple[int, int]:
 def write_hf(openers: Mapping[str, Opener], output: Path) -> list[str]:
     """Write splits as Parquet, with a card; returns a report, one line per file.
 
-    Raises ``UsageError`` for a ``README.md`` that is no such card as written, and splits without.
+    Raises ``UsageError`` for a ``README.md`` that is none of these cards, or that was edited, and
+    for splits without a card.
     """
     card_file = output / "README.md"
     paths = {split: output / f"{HF_SPLITS[split]}.parquet" for split in openers}

@@ -16,7 +16,8 @@ from corpora.text.opening import TextError, archive_kind, read_chunks
 
 RANGE_BYTES = 8 << 20
 MAX_BYTES = 4_000_000_000
-"""The most bytes of a file that is read whole: each of its Arrow columns holds 2 GB."""
+"""The most bytes of a file that is read whole: an Arrow column holds 2 GB, and a file has more than
+one column."""
 _PARQUET = b"PAR1"
 _EMPTY_LINE = re.compile(rb"\n[ \t\r]*\n")
 _DOCUMENT = re.compile(

@@ -43,7 +43,8 @@ class PartSentences:
     places: Indices
     """(T,): the number of each token's line, or of its sentence, from 1."""
     documents: Sequence[str | None] = ()
-    """(N,): the document of each sentence, None if none is named; empty if the file names none."""
+    """(N,): the document of each sentence, None if the file names none; empty if it never names
+    one."""
     ids: Sequence[str] = ()
     """(N,): the ids in the file; empty if it has none."""
     token_starts: pa.ListArray | None = None  # (N,)

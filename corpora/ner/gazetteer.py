@@ -145,7 +145,8 @@ class TrainForms:
 def learn(forms: FormLabels, train: Iterable[SentenceColumns], labels: Labels) -> TrainForms:
     """Build a gazetteer from the mentions of train.
 
-    An occurrence of a form is every place in train where its tokens are adjacent, mention or not.
+    An occurrence of a form is every place in train where its tokens are adjacent, mention or not,
+    inside another mention or not.
     """
     hashes, begins = np.unique(forms.hashes, return_index=True)
     lookup = Lookup(hashes, forms.heads[begins], forms.lengths[begins])

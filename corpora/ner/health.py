@@ -17,7 +17,8 @@ from corpora.ner.gazetteer import LEVELS, learn, score
 from corpora.ner.tally import FormLabels, Labels, Tally, find_conflicting, find_leaks, is_in, tally
 
 ColumnSource = Callable[[], Iterator[SentenceColumns]]
-"""A function that opens a split from the start: columns of some thousand sentences each."""
+"""A function that opens the sentences of a split from the start, each time it is called: columns of
+some thousand sentences each."""
 Texts = tuple[str, ...]
 
 ALIASES = {
@@ -26,7 +27,8 @@ ALIASES = {
     "org": "organization", "organisation": "organization", "organizations": "organization",
     "organisations": "organization", "dates": "date", "misc": "miscellaneous",
 }  # fmt: skip
-"""Other spellings of labels (casefolded, without punctuation), and the label of each."""
+"""Other spellings of labels (casefolded, without punctuation), and the label that each stands
+for."""
 
 MIN_TOKENS = (1, 4, 6)
 """Leaks are counted over the sentences with at least so many tokens."""

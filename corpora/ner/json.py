@@ -1,7 +1,8 @@
 """NER data as JSON: an array of sentences of ``[token, tag]``, or CLUENER's lines with spans.
 
 The array is written with ASCII escapes on one line, byte for byte as ``json.dump`` of the whole
-writes it. CLUENER's spans are ``[start, last]``, both inside; nested ones are a second level.
+writes it. CLUENER's spans are ``[start, last]``, in characters, both inclusive; nested spans make a
+second level.
 """
 
 import json

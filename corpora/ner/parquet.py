@@ -1,6 +1,7 @@
 """NER sets as Parquet, as Hugging Face ``datasets`` has them: tokens, and tags as names or numbers.
 
-The name of each number is in the schema's metadata, as ``datasets`` writes it (``ClassLabel``).
+The name of each number stands in the schema's metadata, as ``datasets`` writes it
+(``ClassLabel``).
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -65,7 +65,8 @@ class _Lines:
     ends_sentence: Flags
     """(L,): whether a sentence ends before the line."""
     documents: dict[int, str]
-    """The document that a line names, by the index of the line, in order; empty without a name."""
+    """The document that a line names, by the index of the line, in order; empty if it gives no
+    name."""
 
 
 def read_columns(data: bytes, layout: FileLayout, origin: Origin) -> PartSentences:
@@ -173,7 +174,8 @@ class _Rows:
         self.problems = np.zeros(len(self.at), np.int8)
         """(T,): the problem of each line, an index into ``kinds``; 0: none."""
         self.kinds = [("", "")]
-        """The reason of each kind of problem, and what is wrong; the first is no problem."""
+        """The reason of each kind of problem, and what is wrong; the first stands for no
+        problem."""
         is_ragged = self.n_columns != layout.n_columns
         self._flag("columns", "", is_ragged)
         self._flag("nul", "a NUL byte", _numpy(pc.match_substring(self.texts, "\0")))
@@ -267,7 +269,8 @@ def read_running_text(data: bytes, layout: FileLayout, origin: Origin) -> PartSe
     """Read newspaper pages from OCR: columns without sentence breaks.
 
     The tag is after the last blank; the token is everything before it, with its blanks. Each line
-    is a record: sentences are long. A line without a tag is rejected alone. ``#`` begins a comment.
+    is a record, as sentences are long; a line without a tag is rejected alone. ``#`` begins a
+    comment.
     """
     counters = Counter({"line_ends.crlf": data.count(b"\r\n")})
     rows: list[tuple[str, str, int]] = []

@@ -162,8 +162,8 @@ def continues(tags: Tags) -> Flags:
 def detect_scheme(tags: Tags, begins: Indices) -> str:
     """Detect the scheme of tags.
 
-    It is IOBES if most entities end in ``E`` or ``S``; IOB1 if more begin with ``I`` than ``B``;
-    else IOB2.
+    It is IOBES if most entities end in ``E``, ``S`` or the like; IOB1 if more entities begin with
+    ``I`` than with ``B``; else IOB2.
     """
     kind, label, *_ = _read(tags)
     n_closing = np.count_nonzero(kind >= END)

@@ -44,7 +44,8 @@ class RowMaker:
 
     split: str
     illegal: str = "repair"
-    """What is done to sentences with tags that are not allowed: ``repair`` or ``reject``."""
+    """What is done to sentences whose tags their scheme does not allow: ``repair`` or
+    ``reject``."""
     labels: LabelMap | None = None
     max_tokens: int = 0
     """The most tokens of a row; longer sentences are cut. 0: none is cut."""
@@ -153,7 +154,7 @@ def cut_long(
     """Cut long sentences: after a full stop if there is one, never inside an entity.
 
     Returns where rows begin, shape (R + 1,), and the number of tokens of the same sentence before
-    each row, shape (R,). A row has at most ``max_tokens``, or a single longer entity; 0 cuts
+    each row, shape (R,). A row has at most ``max_tokens``, unless a single entity has more; 0 cuts
     nothing.
     """
     is_long = np.diff(found.begins) > max_tokens

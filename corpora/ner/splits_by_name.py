@@ -34,7 +34,8 @@ def split_of_name(name: str) -> str | None:
 def choose_splits(names: Sequence[str], said: Sequence[str]) -> dict[str, str]:
     """Return the split of each file: by ``FILE=SPLIT``, else by its name, else train.
 
-    ``FILE`` may be a pattern. If only some names contain a split: ``UsageError``.
+    ``FILE`` may be a pattern. If only some names contain a split, the others must be named:
+    ``UsageError``.
     """
     chosen = named_splits(names, said)
     by_name = {name: split_of_name(name) for name in names if name not in chosen}

@@ -71,7 +71,8 @@ def in_partitions(entries: Entries, *, by: str, n_partitions: int) -> Iterator[t
 def count_partition(parts: Iterable[bytes], *, min_pages: int) -> tuple[int, bytes]:
     """Run ``find_boilerplate`` on a partition of the paragraphs.
 
-    Returns how many there are, and their entries for ``batches_of``, each once in a unit.
+    Returns the number of boilerplate paragraphs, and as bytes for ``batches_of`` the entries of
+    those, each once in a unit.
     """
     entries = np.frombuffer(b"".join(parts), _ENTRY)
     found = find_boilerplate([(entries["paragraph"], entries["title"])], min_pages=min_pages)

@@ -89,7 +89,8 @@ def keys_in_boxes(
 ) -> frozenset[str]:
     """Find the blocks of ``found`` that stand only in boxes that are no text; return their keys.
 
-    Boxes with more than a quarter of what was found are text; so are a word's that together do.
+    Boxes that hold more than a quarter of what was found are text, whatever their names; so are
+    all boxes of a word that together do.
     """
     keys = {block.key for block in found} - {""}
     page_keys = [block.key for block in page]
@@ -114,7 +115,8 @@ def leads_in_boxes(
 ) -> list[Block]:
     """Find the lead of an article between its title and the first block of ``found``.
 
-    It consists of whole sentences, in a box that says that it is one, or as a description begins.
+    It consists of whole sentences, in a box that says that it is a lead, or at the beginning of a
+    description.
     """
     title_keys = {key_of(title) for title in metadata.titles}
     description_keys = [key_of(text) for text in metadata.descriptions]

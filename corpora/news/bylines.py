@@ -28,13 +28,13 @@ _CLASS = re.compile(
     r"(?:^|[\s_-])(?:byline|author|autor|auteur|autore)s?(?:[_-]{1,2}names?)?(?:$|\s)",
     re.IGNORECASE,
 )
-"""CSS classes of elements that hold authors; boxes around these end otherwise (``author-box``).
+"""CSS classes of elements that hold authors; boxes around them have other endings (``author-box``).
 """
 _NO_NAMES = frozenset({"author", "authors", "autor", "autore", "auteur", "by", "written"})
 _MAX_BYLINE = 100
 """The most characters of a byline."""
 _NEAR = 8
-"""The number of blocks after the title in which a byline is sought, then in two before it.
+"""The number of blocks after the title in which a byline is looked for, and then in two before it.
 """
 _MAX_NAME_WORDS = 4
 

@@ -4,7 +4,8 @@ The body is found by one of two extractors: trafilatura (the better and faster o
 docs/news.md) or news-please. ``tidying.py`` removes what they
 take for text and is none; ``boilerplate.py`` finds what many pages share.
 
-Extraction runs in its own process (``corpora.system.sandbox``): a page may take a parser hours.
+Extraction runs in a process of its own (``corpora.system.sandbox``): a page may keep a parser busy
+for hours.
 """
 
 import re
@@ -46,7 +47,8 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 _MIN_SUBJECTS = 3
-"""The least number of subjects in a request; at 3, 35 of 36 blocks were requests (in four sets)."""
+"""The least number of subjects in a request; at 3, 35 of 36 blocks were requests (in pages of four
+evaluation sets)."""
 
 
 def requests_in(blocks: Iterable[Block], *, about: Iterable[str]) -> set[str]:
@@ -121,7 +123,8 @@ class ExtractedArticle:
 def extract(html: str, *, url: str | None, extractor: str) -> ExtractedArticle:
     """Extract the article of a page; ``url`` is where the page was found.
 
-    The text is empty without a body. Raises ``ExtractionError`` where a part would be lost.
+    The text is empty where the page has no body. Raises ``ExtractionError`` for a page of which a
+    part would be lost.
     """
     html = _CONTROL.sub(" ", html)
     tree = parse(html)
@@ -167,7 +170,8 @@ def extract(html: str, *, url: str | None, extractor: str) -> ExtractedArticle:
 def parse(html: str) -> "HtmlElement | None":
     """Parse a page to an lxml tree; return None for an empty page.
 
-    Raises ``ExtractionError`` where the parser stops at a limit, ``MemoryError`` without memory.
+    Raises ``ExtractionError`` where the parser stops at a limit, ``MemoryError`` where it gets no
+    memory.
     """
     from lxml.etree import ErrorTypes, ParserError, XMLSyntaxError
     from lxml.html import HTMLParser, document_fromstring

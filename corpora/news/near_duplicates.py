@@ -49,7 +49,8 @@ _MARGIN = 0.2
 """A candidate is compared if its Jaccard estimated by 128 hashes is at most this much below the
 threshold: more than five standard deviations (0.035 at most near 0.8)."""
 _SAME_ADDRESS = 0.5
-"""Near duplicates of one URL share at least this ratio of the shingles of the shorter article."""
+"""The least ratio of the shingles of the shorter of two articles of one URL that both must have for
+them to be near duplicates."""
 _CONTAINED = 0.9
 """The least ratio of an article's shingles that are in a longer one for it to be contained."""
 _MIN_PARAGRAPH = 60
@@ -94,7 +95,8 @@ class Duplicate:
     duplicate_of: int
     """The index of the article that is kept."""
     similarity: float
-    """The Jaccard similarity (1 for ``EXACT``); for ``CONTAINED``, the ratio of shared shingles."""
+    """The Jaccard similarity (1 for ``EXACT``); for ``CONTAINED``, the ratio of the article's
+    shingles that are in the other one."""
     kind: str
     """``EXACT``, ``NEAR`` or ``CONTAINED``."""
 
@@ -142,7 +144,8 @@ def _near(
 ) -> list[Duplicate]:
     """Find near duplicates among ``order``, indices of items in order of time.
 
-    Articles are compared with earlier kept ones that share a band, then with their URL's last one.
+    Each article is compared with the earlier kept ones that share a band with it, then with the
+    last kept one of the same URL.
     """
 
     def is_version(index: int, other: int) -> bool:

@@ -93,7 +93,8 @@ _SESSION = re.compile(
 """An id of a session; a short value of ``sid`` and the like may be a section."""
 _EMPTY_QUERY = re.compile(r"[?&;]+(?=#|\Z)")
 _LAST_PART = re.compile(r"(.*\S)(?:\s+[-–—|·•:*]+\s+|\s*(?:[|｜：]|--|__|::)\s*)(\S.*)", re.DOTALL)
-"""Splits a title before its last part, at a dash between spaces, a bar, ``--``, ``__``, ``::`` …"""
+"""Splits a title before its last part, behind a dash or the like between spaces, or behind a bar,
+``--``, ``__``, ``::`` or a wide colon."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +108,8 @@ class PageMetadata:
     authors: tuple[str, ...] = ()
     """The authors, without the publisher and values that are no names."""
     bylines: tuple[str, ...] = ()
-    """All values given as authors, with the publisher if it is one: a byline may name any."""
+    """All values that the page gives as authors, with the publisher if it is one: a byline in the
+    text may name any of them."""
     published: str | None = None
     """The date in ISO 8601, with or without time; so is ``modified``."""
     modified: str | None = None
@@ -263,7 +265,8 @@ class _Reader:
     def _seen_authors(self) -> tuple[str, ...]:
         """List the authors marked in the text by ``rel="author"`` or ``itemprop="author"``.
 
-        They are the first, and those in its line: others are of comments and related articles.
+        They are the first, and those that stand in a line with the first: others are of comments
+        and of related articles.
         """
         find = self.tree.iterfind
         marked = [*find('.//*[@itemprop="author"]'), *find('.//a[@rel="author"]')]
@@ -319,7 +322,8 @@ class _Reader:
     def _reservations(self) -> Iterator[tuple[str, str]]:
         """Yield name and content of each ``meta`` for robots, or for text and data mining.
 
-        The former may be for one robot; the latter is of W3C's TDM Reservation Protocol.
+        The former may be for all robots or for one; the latter is of the TDM Reservation Protocol
+        (W3C).
         """
         for element in self.tree.iter("meta"):
             name = (element.get("name") or "").strip().lower()
@@ -397,7 +401,8 @@ def _agreement(title: str, others: Iterable[str]) -> int:
 def _single_names(authors: Sequence[str]) -> tuple[str, ...]:
     """Take names out of bylines and enumerations; drop what only repeats another author's name.
 
-    ``Jane Doe and John Smith`` are two names. Beside ``Jane Doe``, ``Jane Doe, Kreisbote`` goes.
+    ``By Jane Doe`` is ``Jane Doe``, ``Jane Doe and John Smith`` two names. Beside ``Jane Doe``,
+    ``Jane Doe, Kreisbote`` goes.
     """
     plain = (" ".join(_TAG.sub(" ", author).split()) for author in authors)
     names = _once(*chain.from_iterable(names_of(x) or joined_names(x) or (x,) for x in plain))
@@ -410,7 +415,8 @@ def _single_names(authors: Sequence[str]) -> tuple[str, ...]:
 def read_date(*candidates: object, lang: str | None) -> str | None:
     """Return the first candidate that is a date, as ISO 8601; what follows a day may be no time.
 
-    A day in no calendar (``0000-00-00``), or in year 1, is no date. ``lang`` is that of the page.
+    A day that is in no calendar (``0000-00-00``), or in year 1, stands for no date. ``lang`` is the
+    language of the page.
     """
     readers: Sequence[Callable[[str], date]] = (
         *(date.fromisoformat, datetime.fromisoformat, _day, parsedate_to_datetime),
@@ -442,7 +448,8 @@ def _day(text: str) -> date:
 def _written_day(text: str, lang: str | None) -> date:
     """Read a day as it is written in the language of the page, a BCP 47 tag, or in English.
 
-    The language, in English the region, says which number is the month, or else ``ValueError``.
+    Of numbers (``5/10/2026``), the language says which is the month, in English the region. Raises
+    ``ValueError`` if this is open.
     """
     from dateparser import parse
 

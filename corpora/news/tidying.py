@@ -58,8 +58,8 @@ def tidy(
 
     ``titles`` are all forms of the title. Drops the title, datelines, bylines, lines of copyright,
     and blocks that repeat another or a part of one; headings, and short lines with a colon, with
-    nothing after them; and blocks of nothing but links, unless ``max_links`` of the characters are
-    theirs.
+    nothing after them; and blocks of nothing but links, unless more than ``max_links`` of all
+    characters are theirs.
     """
     title_keys = {key_of(title) for title in titles}
     names = sorted({key_of(author) for author in authors} - {""}, key=len, reverse=True)

@@ -20,7 +20,8 @@ from corpora.system.writing import write_json
 def find_duplicates(work: WorkDirectory, dataset: str, *, remedy: str) -> Iterator[Rejected]:
     """Note the documents whose id an earlier one has; yield a rejection for each of them.
 
-    ``dataset`` names an intermediate dataset and its schema. ``remedy`` ends the rejection.
+    ``dataset`` is the name of an intermediate dataset, and of its schema. ``remedy`` ends the
+    message of the rejection.
     """
     paths = work.shards(dataset)
     suspects = equal_among(hashes_of_ids(paths, SCHEMAS[dataset]))

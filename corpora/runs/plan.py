@@ -90,7 +90,8 @@ class InputFile:
     def check(self) -> Path:
         """Return the local path, for reading a part of the file.
 
-        Raises ``InputChangedError`` if size or time of a local file changed; else nothing is seen.
+        Raises ``InputChangedError`` if size or time of a local file have changed; other changes are
+        not seen.
         """
         if is_url(self.path):
             return self._here()
@@ -516,7 +517,8 @@ def make_units(
 ) -> tuple[Unit, ...]:
     """Pack whole files, in order, into units of at most ``UNIT_BYTES`` and ``UNIT_FILES``.
 
-    A larger file is a unit alone; ``settings``, by file, go to the unit that has the file.
+    A larger file is a unit alone; ``settings`` are those of files, by name: a unit gets those of
+    its inputs.
     """
     return tuple(
         Unit(number, inputs, {f.name: settings[f.name] for f in inputs if f.name in settings})

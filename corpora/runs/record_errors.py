@@ -52,7 +52,8 @@ def read_rows(
 ) -> "Iterator[tuple[pa.RecordBatch, T | Rejected]]":
     """Read a batch of rows at once; if that raises, read it row by row.
 
-    Yields rows with the result of ``read``, which must leave nothing half-done where it raises.
+    Yields rows with the result of ``read`` for them. ``read`` must leave nothing half-done where it
+    raises.
     """
     try:
         done = read(batch)

@@ -75,7 +75,7 @@ class ArchiveBytes:
         self._packed = b""  # read from the file, and not yet unpacked
         self._n_taken = 0  # all bytes taken; the unit of the joints
         self._joints: deque[tuple[int, int]] = deque()
-        """The beginnings of later members in ``buffer``: in bytes as ``_n_taken``, in the file.
+        """The beginnings of later members in ``buffer``: in bytes as ``_n_taken``, and in the file.
         """
         self._member: _Member | None = None
         if self.packing:

@@ -23,7 +23,7 @@ _LOOKS_LIKE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 MAX_RATIO = 200
-"""The highest ratio of unpacked to packed bytes of a body of more than ``FREE_BYTES`` unpacked.
+"""The highest ratio of unpacked to packed bytes of a body that unpacks to more than ``FREE_BYTES``.
 """
 FREE_BYTES = 1 << 20
 
@@ -70,7 +70,8 @@ def parse_answer(block: bytes) -> Answer | None:
 def unpack_body(answer: Answer, *, max_bytes: int) -> bytes:
     """Undo the transfer and content codings of a body; raise ``BodyError``.
 
-    Not all archives keep codings: a body without the coding that a header names is taken as it is.
+    Archives differ in whether they keep these codings: where a header names a coding that the body
+    does not have, the body is taken as it is.
     """
     body = answer.body
     if "chunked" in (answer.header("transfer-encoding") or "").lower():

@@ -56,7 +56,8 @@ class Redirect:
     target: str
     section: str
     resolved: str | None = None
-    """None until it is resolved; empty for a page of another wiki, to which no link can lead."""
+    """None until it is resolved; empty if the target is a page of another wiki, to which no link of
+    this wiki can lead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,8 @@ class WikiArticle:
     authority: Authority = NOTHING
     """The ids and the type of the page's subject, as the page gives them."""
     templates: Sequence[str] | None = None
-    """The names looked up in the dump's definitions, sorted; None if these are not used."""
+    """The names of the templates that were looked up in the dump's definitions, sorted; None if the
+    definitions are not used."""
     definitions: str | None = None
     """The hash of the definitions found for ``templates``; None if they are not used."""
 
@@ -262,7 +264,8 @@ def find_redirect(page: WikiPage, wiki: Wiki) -> Redirect | None:
 def read_definition(page: WikiPage, wiki: Wiki) -> tuple[str, str | None] | None:
     """Return the name of a template and its target, or None if the page is no template.
 
-    The target is the name that it redirects to, or its definition; None if none can be shown.
+    The target is the name that it redirects to, or its definition; None if it has none that can be
+    shown.
     """
     number = wiki.namespace(page.title) if page.namespace is None else page.namespace
     _, colon, name = page.title.partition(":")

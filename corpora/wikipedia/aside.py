@@ -60,7 +60,8 @@ class SideBlock:
     name: str | None = None
     """The name of a reference, if it has one; the tag of a formula."""
     template: str | None = None
-    """The name of an infobox's template, or of the first in a reference that is not shown."""
+    """The name of an infobox's template, or of the first template in a reference that is not
+    shown."""
     source: str | None = None
     """The wikitext; None for a reference that is used but never defined."""
     has_tags: bool = False
@@ -70,7 +71,8 @@ class SideBlock:
     reused_at: list[int] = field(default_factory=list)
     """The offsets in the document's text at which a reference is used again."""
     depth: int = 0
-    """The nesting depth where the block stood (0: the page itself); 0 for references."""
+    """The nesting depth of the place where the block stood (0: the page itself); 0 for
+    references."""
     parent: "SideBlock | None" = None
     """The block in which this block stood; None for the page itself."""
     parent_offset: int = 0
@@ -89,7 +91,8 @@ class Aside:
         self.marks: list[SideBlock] = []
         """The block of each place mark, by the index in the mark."""
         self.depth = 0
-        """The nesting depth of the text that is being read: 0 for the page, 1 for a block of it."""
+        """The nesting depth of the text that is being read: 0 for the page, 1 for a block of the
+        page."""
         self.n_undefined = 0
         """The number of references that are used but never defined."""
         self._named: dict[tuple[str, str], SideBlock] = {}

@@ -40,7 +40,8 @@ class Authority:
 
 NOTHING = Authority()
 IDS, TYPE = "ids", "type"
-"""The keys of an ``Authority`` in metadata, with values as ``gnd:118529692`` and ``person``."""
+"""The keys of an ``Authority`` in a document's metadata, with values as ``gnd:118529692
+viaf:75121530`` and ``person``."""
 
 
 def count_ids(authority: Authority) -> Counter[str]:

@@ -51,7 +51,8 @@ class PageText:
     holes: list[int] = field(default_factory=list)
     """The offsets in ``text`` at which something with a value dropped out of a line."""
     hole_names: list[str] = field(default_factory=list)
-    """The name of what dropped out at each of ``holes``; several are joined by ``|``."""
+    """The name of what dropped out at each of ``holes``; several at one offset are joined by
+    ``|``."""
     hole_templates: Counter[str] = field(default_factory=Counter)
     """The number of times that each template or tag dropped out of a line with other text."""
     simplified: str = ""
@@ -59,7 +60,8 @@ class PageText:
     marked: str = ""
     """``simplified`` with place marks where the blocks that are kept aside stood."""
     names: list[str] = field(default_factory=list)
-    """The templates and tags that may leave a hole (``Infobox``), by the index in the mark."""
+    """The templates and tags that may leave a hole (``Infobox``, ``<math>``), by the index in the
+    mark."""
     silent: Counter[str] = field(default_factory=Counter)
     """The number of times that each template dropped out without leaving a hole."""
     expanded: Counter[str] = field(default_factory=Counter)
@@ -113,10 +115,12 @@ class PageBlocks:
         self.kind = "p"
         self.level: int | None = None
         self.loose = True
-        """Whether a space added now is left out: at the start of a block or line, after a space."""
+        """Whether a space added now is left out: at the start of a block or line, and after a
+        space."""
         self.blocks: list[PageBlock] = []
         self.holes: list[tuple[int, str]] = []
-        """(offset, name) of what dropped out; an empty name only bounds the holes before it."""
+        """(offset, name) of what dropped out; an empty name only bounds the offsets of the holes
+        before it."""
         self._first_hole = 0
         self.has_gap = self.has_link = False
         """Whether something dropped out of the open block, and whether it has a link."""
@@ -160,7 +164,8 @@ class PageBlocks:
     def _shown(self) -> str:
         """Return the text of the open block if it is short, else ``"text"``.
 
-        At most ``_SIGNS`` characters may be too few to say anything; more always say something.
+        At most ``_SIGNS`` characters may be too few to say anything; a longer block always says
+        something.
         """
         shown, left = [], self.length - self.start
         for piece in reversed(self.parts):

@@ -210,8 +210,8 @@ class _Part:
     def unexplained(self) -> int | None:
         """Return the byte at which data of no stream begins, or None.
 
-        Such data may be a block without its magic number. After the last stream, other bytes are
-        allowed.
+        Such data may be a block that lost its magic number. After the last stream, bytes that do
+        not begin a stream are allowed.
         """
         if not self.ends_stream:
             return None
@@ -276,7 +276,8 @@ def _decode_first(part: _Part) -> tuple[bytes | None, int | None]:
     """Decode a block whatever follows it; returns its text and the byte at which damage begins.
 
     Fed byte by byte, the decoder returns the block before it reaches the damage after it. It also
-    returns blocks with a wrong CRC, which is computed here. Text is None if it is damaged.
+    returns a block with a wrong CRC, so the CRC is computed again here. Text is None if the block
+    itself is damaged.
     """
     decompressor, stream = bz2.BZ2Decompressor(), part.stream()
     if len(stream) < _MIN_STREAM:

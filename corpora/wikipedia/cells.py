@@ -72,8 +72,8 @@ def _read_markup(cells: Sequence[Cell], inside: Simplifier, read: Read) -> None:
 def assemble(block: SideBlock, cells: list[Cell]) -> Iterator[tuple[int, int]]:
     """Join the cells of a block to one text.
 
-    Tabs separate the cells of a row, newlines rows. Yields each place mark in the text with its
-    offset.
+    Tabs separate the cells of a row, newlines separate rows. Yields each place mark in the text
+    with its offset.
     """
     block.cells = cells
     texts = [cell.text for cell in cells]

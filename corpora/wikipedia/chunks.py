@@ -24,7 +24,8 @@ class Chunk:
     own: bool
     """Whether the chunk is in the range that was asked for, not beyond its end."""
     place: str = ""
-    """The part in which ``start`` counts (``of the bzip2 block at byte 4``); empty: the XML."""
+    """The part in which ``start`` counts (``of the bzip2 block at byte 4``); empty for the whole
+    XML."""
 
     def position(self, offset: int) -> str:
         """Describe the position of a byte; the same for every division into ranges."""

@@ -11,7 +11,8 @@ from corpora.wikipedia.titles import CATEGORY, namespace_pattern, read_table, up
 
 _BRACKETS = re.compile(r"[(（]([^()（）]+)[)）]$")
 _MIN_QUALIFIER = 6
-"""The fewest characters of an ASCII template name that marks titles, too: ``(DP)`` does not."""
+"""The fewest characters of an ASCII template name that may also mark a page in the brackets of its
+title: ``(DP)`` is a party."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,8 @@ class DumpRange:
     """A part of a dump that one worker reads alone."""
 
     container: str
-    """``xml``, ``bzip2``, or what is cut into pieces: ``gzip``, ``xz``, ``lzma``, ``zstd``."""
+    """``xml``, ``bzip2``, or a container that is cut into pieces: ``gzip``, ``xz``, ``lzma``,
+    ``zstd``."""
     start: int
     end: int
     """``start`` and ``end`` are half-open, in bytes: of the file if it is plain or in bzip2, else

@@ -39,7 +39,8 @@ class DumpFile:
     size: int
     """The size in bytes."""
     sha1: str
-    """Empty for rendered pages, whose files are whole if size and end of the archive are right."""
+    """Empty for a file of rendered pages, for which servers promise no hash: it is whole if it has
+    the size, and its archive ends."""
 
 
 @dataclass(frozen=True, slots=True)

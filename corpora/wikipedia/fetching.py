@@ -102,7 +102,8 @@ def hashes_of(path: Path) -> tuple[str, str]:
 class PartialFile:
     """A file written in order, with its hashes; bytes of an earlier process are hashed again.
 
-    Use it with ``with``. Bytes reach the operating system at once, so that a kill loses none.
+    Use it with ``with``. Written bytes reach the operating system at once, so that a kill loses
+    none of them.
     """
 
     def __init__(self, path: Path) -> None:

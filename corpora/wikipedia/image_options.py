@@ -9,7 +9,8 @@ from corpora.system.parsing import JsonObject
 from corpora.wikipedia.titles import read_table
 
 _VALUED = r"[\w-]+\s*=.*"
-"""The pattern of any option with a value, ``name=value``, even with an unknown name."""
+"""The pattern of any option with a value: what has the form ``name=value`` counts as one, even with
+an unknown name."""
 _NUMBER = r"\s*\d*(?:x\d+)?(?:[.,]\d+)?\s*"
 
 

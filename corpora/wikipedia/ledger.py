@@ -16,7 +16,8 @@ from corpora.matching.arrays import code_units
 from corpora.wikipedia.blocks import PageText
 
 _CROWDED = 20
-"""The mean characters between white space from which on a script counts as one without spaces."""
+"""The mean number of characters between white space from which on a script counts as one without
+spaces."""
 _NUMBER = re.compile(r"\d+")
 _MARKUP = re.compile(  # each alternative begins with a literal: that is fast
     r"""\[\[(?:[^\[\]|\n]*+\|                 # the target of a link that has a text

@@ -76,7 +76,7 @@ class UnitStyle(NamedTuple):
 def show_quantity(values: Sequence[str], options: Mapping[str, str], *, has_names: bool) -> str:
     """Show the values and unit of a call, from its positional and named parameters.
 
-    ``has_names``: units have English names, unless the options ask for symbols. Raises
+    ``has_names``: units have their English names, unless the options ask for symbols. Raises
     ``NotShownError``.
     """
     values = [decode(value).replace("\u00a0", " ").strip() for value in values]

@@ -1,6 +1,7 @@
 """Find the ends of tags, templates, tables and file links, in time linear in the length of a page.
 
-Openings that are never closed are remembered, so that no part is searched more than a few times.
+Openings that are never closed are remembered, so that no part of any text is searched more than a
+few times.
 """
 
 import re
@@ -44,13 +45,14 @@ class Braces:
     def __init__(self, text: str) -> None:
         self.text = text
         self.unclosed: dict[int, int] = {}
-        """The start of each opening that is never closed, with its open braces (1 for a table)."""
+        """The start of each opening that is never closed, with the number of its braces that stay
+        open (1 for a table)."""
 
     def find(self, start: int, opened: int) -> tuple[int, int]:
         """Find the end of what opens at ``start``; the second value is 0.
 
-        If it is never closed, returns -1 and where to go on. ``opened`` is the end of the opening
-        braces.
+        If it is never closed, returns -1 and the offset at which to continue. ``opened`` is the end
+        of the opening braces.
         """
         if start not in self.unclosed:
             if simple := _SIMPLE.match(self.text, start):

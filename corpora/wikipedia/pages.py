@@ -52,8 +52,8 @@ class WikiPage:
     """None where the dump does not say (before export version 0.5)."""
     id: str = ""
     redirect: str | None = None
-    """The title that the page redirects to; empty if the dump does not name it; None: no
-    redirect."""
+    """The title that the page redirects to; empty if the dump only tells that it redirects; None if
+    it tells of no redirect."""
     revision: str = ""
     timestamp: str = ""
     model: str = ""
@@ -100,8 +100,8 @@ def _on_one_line(title: str) -> str:
 def _body(text: str) -> str:
     """Return a scanned page without what stands before and after its body.
 
-    These are its state and running head, and its footnotes, in ``<noinclude>``: no part of the
-    book.
+    These are its state and running head, and its footnotes, each in a ``<noinclude>``: no part of
+    the book.
     """
     before, _, rest = text.partition("</noinclude>")
     body, opening, after = rest.rpartition("<noinclude>")

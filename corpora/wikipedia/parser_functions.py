@@ -163,7 +163,8 @@ class _Calculator:
     def __init__(self) -> None:
         self.numbers: list[float] = []
         self.waiting: list[tuple[int, str]] = []
-        """(how strongly it binds, operator); ``(`` binds with 0; a sign or function ends blank."""
+        """(how strongly it binds, operator); ``(`` binds with 0; a sign or function has a blank
+        after it."""
 
     def run(self, expression: str) -> float:
         position, is_operand = 0, True

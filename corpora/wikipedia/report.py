@@ -54,7 +54,8 @@ _LENGTHS = {
     "sentences.long": f"longer than {LONG_SENTENCE} characters",
 }
 USUAL = {"sentences.one_word": 0.10, "sentences.long": 0.005}
-"""The largest usual ratios to all sentences; dumps in five languages have 2.6–8.3 %, 0–0.02 %."""
+"""The largest usual ratios to all sentences; real dumps in five languages have 2.6 to 8.3 %, and 0
+to 0.02 %."""
 
 
 def to_markdown(build: Build, settings: WikiSettings) -> str:

@@ -49,7 +49,8 @@ _ANY = {"fingerprint", "inputs", "units", "units of define", "units of extract"}
 """The keys of a plan that may differ: which pages there are, and how they are cut into units."""
 _ANY_PARAMETERS = {"limit", "exclude", "forgotten"}
 _ANY_FILES = {"page_props"}
-"""The auxiliary files that may differ: what they hold is put into the rows last in any case."""
+"""The auxiliary files that may differ: their content is put into the rows last, taken over or
+not."""
 _log = logging.getLogger(__name__)
 
 

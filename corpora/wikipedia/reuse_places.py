@@ -92,7 +92,8 @@ class Earlier:
     ) -> None:
         """Open the dataset.
 
-        A row that shows templates is found only if it was made with these ``definitions``.
+        A row that shows templates is found only if ``definitions`` agree with those it was made
+        with.
         """
         self.name = name_of(fingerprint)
         """The name of the folder inside ``kept``."""

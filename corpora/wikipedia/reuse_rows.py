@@ -1,7 +1,8 @@
 """The rows of a range of a dump in order: pages that are read, and rows that are taken over.
 
 Batches are cut where they would be cut if every page were read: by the characters of their texts.
-Between the stages, a row that is taken over is a place; ``TakenRows`` puts the row there.
+A row that is taken over is only a place between the stages; ``TakenRows`` replaces the place by the
+row.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,7 +38,8 @@ class PageRows:
         """
         self.source, self.earlier = source, earlier
         self.n_taken = self.n_characters = 0
-        """The number of rows taken over so far, and the characters of the waiting rows."""
+        """The number of rows taken over so far, and the characters of the texts of the waiting
+        rows."""
         self._documents = DocumentColumns()
         self._order: list[RowPlace | WikiArticle] = []
         """The rows that wait for ``batch``."""
@@ -126,7 +128,8 @@ class TakenRows:
     def __init__(self, kept: Path, *, folder: Path | str = "", fingerprint: str = "") -> None:
         """Store the folder ``kept``, in which the run keeps shards of earlier datasets.
 
-        Shards in ``folder`` that this machine lacks are fetched when they are needed.
+        Shards of the dataset in ``folder`` that this machine lacks are fetched when they are
+        needed.
         """
         self.kept, self._name = kept, name_of(fingerprint)
         self._open = partial(open_earlier, folder, fingerprint)

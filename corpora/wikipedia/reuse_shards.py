@@ -28,7 +28,8 @@ Datasets = Mapping[str, Dataset]
 DOCUMENTS, NOTES, BLOCKS = "documents", "reuse", "blocks"
 _OF_BLOCKS = SCHEMAS["wiki_pages"].columns.field("blocks")
 ROWS = pa.schema([*SCHEMAS[DOCUMENTS].columns, *list(SCHEMAS[NOTES].columns)[1:], _OF_BLOCKS])
-"""The columns of a document, of the notes on its page (the id again), and of its blocks."""
+"""The columns of a document, of the notes on its page (which repeat only the id), and of its
+blocks."""
 _OPEN_SHARDS = 4
 _OPEN_BATCHES = 2
 _ALONE = pa.ipc.IpcReadOptions(use_threads=False)  # without threads: all shards are read so
@@ -70,7 +71,8 @@ class KeptShards:
     def __init__(self, folder: Path, earlier: Callable[[], Datasets] | None = None) -> None:
         """Store the folder, which need not exist yet.
 
-        ``earlier`` opens the earlier dataset, for shards kept on another machine.
+        ``earlier`` opens the earlier dataset, from which shards kept on another machine are
+        fetched.
         """
         self.folder, self._earlier = folder, earlier
         self._shards: OrderedDict[int, _Shard] = OrderedDict()

@@ -78,8 +78,8 @@ def cut(
 ) -> Iterator[Segment | Damage]:
     """Cut a range into the segments that belong to it.
 
-    ``from_start``: the range is the first. Damage is yielded, too. Memory: a chunk and
-    ``max_bytes``.
+    ``from_start``: the range is the first of the file. Damage in the range is yielded too. Memory
+    is bounded by a chunk and ``max_bytes``.
     """
     cutter = _Cutter(max_bytes)
     if from_start:

@@ -14,8 +14,8 @@ def read_page(source: str, *, wiki: str, title: str = "") -> Document:
     """Read a page of a wiki by the wiki's name (``dewiki``); its links are as written.
 
     Namespaces are those that the tables know, not those of a dump; redirects are not resolved. A
-    redirect, and a page without text, is an empty document. Raises ``UsageError`` for names without
-    a language.
+    redirect, and a page without text, is an empty document. Raises ``UsageError`` for a name that
+    says no language.
     """
     if not language_code(wiki):
         raise UsageError(

@@ -32,15 +32,18 @@ class SiteInfo:
     """A wiki as its dump describes it; made by ``read_site``."""
 
     wiki: str
-    """The name of the database (``dawiki``), from dump, file or address; may be empty."""
+    """The name of the database (``dawiki``), from the dump, the file or the address; may be
+    empty."""
     lang: str = ""
     """The BCP 47 tag in the dump; empty if unknown."""
     base: str = ""
-    """The address before titles: ``https://da.wikipedia.org/wiki/``; empty if unknown."""
+    """The address to which titles are appended: ``https://da.wikipedia.org/wiki/``; empty if
+    unknown."""
     case_sensitive: bool = False
     """Whether ``abc`` and ``Abc`` are two articles."""
     namespaces: Mapping[str, int] = field(default_factory=dict, hash=False)
-    """The number of each namespace by its name in the dump; that of articles is empty."""
+    """The number of each namespace by its name in the dump; the name of the articles' own is
+    empty."""
     generator: str = ""
     """The software that wrote the dump, as ``MediaWiki 1.46.0-wmf.7``; empty if unknown."""
     doubt: str = ""

@@ -1,6 +1,7 @@
 """Tables of a wiki's database in MySQL dumps, read as streams: ``page_props`` and ``langlinks``.
 
-No parser of SQL is needed: as quotation marks in strings are escaped, what looks like a row is one.
+No parser of SQL is needed: inside a string of a dump each quotation mark is escaped, so that what
+looks like the beginning of a row is one.
 """
 
 import re

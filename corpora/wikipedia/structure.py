@@ -67,7 +67,8 @@ _CAPTION = re.compile("\x04[^\x04\x05\n]*+\x05")
 _CAPTION_MARK = re.compile("([\x04\x05])")
 
 _JOINING = "[]{}|!-\n"
-"""The characters that may form markup with the next one: no place mark parts two of them."""
+"""The characters that may form markup with the next one: no place mark is put between two of
+them."""
 _LINE_STARTS = f"\n{PLACE}"
 _TEMPLATE_NEXT = re.compile(rf"(?:{PLACE}\d+{PLACE})*+\n(?:{PLACE}\d+{PLACE})*+\{{\{{")
 """Matches the end of a line if the next one begins with a template."""
@@ -101,9 +102,11 @@ class Simplifier:
         self.room = _ROOM
         """The number of characters that expanded templates may still have."""
         self.expanding: list[str] = []
-        """The templates that are being expanded: none is expanded in itself."""
+        """The names of the templates whose definitions are being expanded: none is expanded in
+        itself."""
         self.calls: list[tuple[str, str]] | None = None
-        """Name and parameters of templates that are not shown; None: not collected."""
+        """A list that collects name and parameters of templates that are not shown; None: not
+        collected."""
 
     def again(self) -> "Simplifier":
         """Build a simplifier for blocks kept aside, in which the marks of this one stay valid."""

@@ -109,7 +109,8 @@ class Treatment:
     ``disambiguation`` or ``reference``."""
     name: str
     function: str = ""
-    """The name of the parser function, if it is one; ``argument`` has the text after its colon."""
+    """The name of the parser function, if it is one; the text after its colon is in
+    ``argument``."""
     argument: str = ""
     definition: Parts | None = None
     """The parsed definition that is expanded; None for other kinds."""
@@ -251,7 +252,8 @@ def split_call(inside: str, today: str = "") -> Call:
 
 Recipe = tuple["Part", ...]
 Part = str | list[str] | tuple[Recipe, ...]
-"""A part of a recipe: text is a string, a field a list of its expression, ``[ … ]`` a tuple."""
+"""A part of a recipe: text is a string, a field a list of its expression, ``[ … ]`` a tuple of the
+recipes in it."""
 
 
 @cache

@@ -72,7 +72,8 @@ class Wiki:
     base: str = ""
     """The beginning of its pages' addresses: ``https://da.wikipedia.org/wiki/``."""
     namespaces: Mapping[str, int] = field(default_factory=dict)
-    """The number of each namespace, by name or alias in lower case; articles have no name."""
+    """The number of each namespace, by name or alias in lower case; without the articles' own,
+    which has no name."""
     names: Mapping[int, str] = field(default_factory=dict)
     """The name of each namespace, as titles have it."""
     keeps_interwiki: bool = True

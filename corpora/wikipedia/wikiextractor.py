@@ -25,13 +25,15 @@ from corpora.wikipedia.templates import TemplateTable
 from corpora.wikipedia.titles import VANISHING, LinkTarget, Wiki, note_category, pipe_trick
 
 PAGE_SECONDS = 60.0
-"""The processor seconds after which a page is given up; a megabyte takes less than one."""
+"""The seconds of processor time after which a page is given up; a page of a megabyte takes less
+than one."""
 _MEGABYTES = 8_000
 _OLDEST = (3, 1)  # older versions evaluate the text of pages as Python
 _INSTALL = "pip install 'onoma[wikiextractor]'"
 
 _LESS, _ITEM, _COLON = "\x02", "\x03", "\x04"
-"""Placeholders for ``<`` of a page's own ``<a>``, a list item's marker, ``:`` before a link."""
+"""Placeholders for ``<`` of a page's own ``<a>``, for the marker of a list item, and for a ``:``
+that begins a link."""
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f]")
 _OWN_ANCHOR = re.compile(r"(?:<|&lt;)(?=/?[aA]\b)")
 _MARKERS = re.compile(r"^[*#:;]+[ \t]*", re.MULTILINE)
@@ -73,7 +75,8 @@ class ExtractorReader:
         self.categories: list[str] = []
         self.found: list[tuple[int, int, LinkTarget]] = []
         self.open: list[tuple[int, LinkTarget | None]] = []
-        """(offset, target) of each open link; None if it leads out of the wiki."""
+        """(offset, target) of each open link; the target is None if the link leads out of the
+        wiki."""
 
     def read(self, text: str) -> None:
         """Append blocks and links.

@@ -113,13 +113,15 @@ class WikitextReader:
         self._pattern, self._trail = inline_pattern(trail), re.compile(trail)
         self.out = PageBlocks()
         self.external = 0
-        """The number of open external links; the last one's text starts at ``external_start``."""
+        """The number of open external links; the text of the last one starts at
+        ``external_start``."""
         self.external_start = self.n_open = 0
         self.in_table = False
         """Whether the lines are those of a table that is never opened or never closed."""
         self.in_link = False
         self.link_start = -1
-        """The offset at which the link that is being read starts."""
+        """The offset at which the link that is being read starts: nothing before it belongs to the
+        link."""
         self._pending: list[str] = []
         """The captions to write after the open block."""
         self.places: list[tuple[int, int]] = []

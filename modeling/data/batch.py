@@ -180,8 +180,8 @@ class LayerRows(Movable):
 
     subwords: Layout
     together: Layout
-    """The layout of R = T + E rows: in each sequence subwords, then mentions; ``subwords`` without
-    any."""
+    """The layout of R = T + E rows: in each sequence its subwords, then its mentions. The same as
+    ``subwords`` if there are no mentions."""
     words: BatchWords | None = None
     entities: Layout | None = None
     known: EntityVectors | None = None
@@ -303,8 +303,8 @@ class Batch(Movable):
     mentions: BatchMentions | None = None
     subword_entities: SubwordEntities | None = None
     targets: dict[str, Targets] = field(default_factory=dict)
-    """The targets by objective (``subwords``, ``entities``, ``subword_entities``, ``pairs``), if
-    any."""
+    """The targets by objective: ``subwords``, ``entities``, ``subword_entities``, ``pairs``. An
+    objective without targets is absent."""
     counts: dict[str, int] = field(default_factory=dict)
     """How much was cut or left out of the batch, by name (see ``modeling/data/texts.py``)."""
 

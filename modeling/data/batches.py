@@ -337,7 +337,10 @@ class Batches:
     def steps(self, first: int, last: int, *, pin: bool = False) -> Iterator[list[Batch]]:
         """Yield the steps from ``first`` to before ``last``, made ahead by ``n_workers`` processes.
 
-        ``pin`` puts the tensors where a GPU copies them without waiting.
+        Args:
+            first: where to begin.
+            last: where to end.
+            pin: put the tensors where a GPU copies them without waiting.
         """
         made = self._sent(first, last) if self.n_workers else map(self.batch, range(first, last))
         return ([batch.pin_memory() for batch in step] for step in made) if pin else iter(made)

@@ -1,6 +1,7 @@
 """Datasets of documents, written again with other mentions.
 
-A unit of work is a shard, whose marker is written last: the same command resumes a run.
+A unit of work is a shard. Its completion marker is written after its rows, so that the same command
+resumes an interrupted run.
 """
 
 import sys

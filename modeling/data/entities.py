@@ -93,8 +93,13 @@ class Scopes:
 def draw_others(places: Integers, size: int, *, n: int, keys: Numbers) -> Integers:
     """Draw for each of M labels ``min(n, size - 1)`` other ids of its scope, none twice.
 
-    ``places`` (M,) are those of the labels among the ``size`` ids of the scope, ``keys`` (M,)
-    random bits. Returns places (M, S); all sets are equally likely.
+    Args:
+        places: (M,) the place of each label among the ids of the scope.
+        size: how many ids the scope has.
+        n: how many are asked for.
+        keys: (M,) random bits of each label.
+
+    Returns (M, S) places among the ids of the scope; all sets are equally likely.
     """
     n = min(n, size - 1)
     if not n or not len(places):
@@ -129,8 +134,12 @@ class Spreader:
     ) -> tuple[SubwordEntities | None, Targets | None]:
         """Give subwords the entities of their mentions, and make the targets; None where none are.
 
-        ``masked`` (K,) are rows of subwords that are to be predicted, ``documents`` (P,) the ids of
-        the parts' documents, ``negatives`` ids that a sampled softmax over all entities compares.
+        Args:
+            text: of the batch.
+            masked: (K,) rows of subwords that are to be predicted.
+            rng: of its examples.
+            documents: (P,) the id of the document of each part.
+            negatives: ids that a sampled softmax over all entities compares with.
         """
         owners = _owners_of(text)
         rows = np.flatnonzero(owners >= 0)

@@ -82,8 +82,8 @@ class EntityForms:
     ) -> Indices:
         """Find the entity id of each word of the sentences, shape (W,); 0 for none.
 
-        Many at once are faster. ``documents`` (N,) are their documents; None: all forms are looked
-        up.
+        Many sentences at once are faster. ``documents`` (N,) are the ids of their documents; None:
+        all forms are looked up in each sentence.
         """
         if documents is None:
             return self._find(words, -1)

@@ -412,7 +412,8 @@ def cross_fitted(
 ) -> LookedUp:
     """Find in each sentence the names that were learned from the other folds.
 
-    Names of its own document would all be found, and a model would learn to trust them too much.
+    Names of a sentence's own document would all be found, and a model would learn to trust the
+    gazetteer more than it may later.
     """
     of = folds_of(sentences, folds)
     lengths = word_counts(sentences)
@@ -446,7 +447,10 @@ def folds_of(sentences: Sequence[Sentence], folds: int) -> Indices:
 def best_threshold(found: LookedUp, gold: Indices, *, with_labels: bool = True) -> int:
     """Find the column of tags with the best strict F1 (ties: the first).
 
-    ``gold`` are tags (W,). ``with_labels``: labels, of the same ids in both, must be right, too.
+    Args:
+        found: columns are thresholds.
+        gold: (W,) tags.
+        with_labels: whether labels must be right, too; found and gold labels have the same ids.
     """
     n_tags = found.n_tags if with_labels else 1
 

@@ -3,7 +3,8 @@
 Works on all examples of a batch at once. A *unit* is masked as one: a subword, a word, or a mention
 with its whole words. Special subwords are never chosen. [UNK] is one of them, because nothing can
 be learned by predicting it. Mentions of [PAD] and [UNK] are not chosen either. A mask depends on
-the masking settings, the seed, the epoch and the example alone: not on batch, order or process.
+the masking settings, the seed, the epoch and the example alone: not on the batch, its order, or the
+process.
 
 Shapes: B examples, T rows of subwords, U units, E mentions, M targets.
 """
@@ -79,7 +80,10 @@ class MaskingUnits:
         Each turn of the loop chooses the units before the first that is too long, and drops all
         that are too long then: there are no more turns than different lengths of units.
 
-        Units are visited in ``order``. ``used`` (B,) is the part of ``limits`` (B,) that is gone.
+        Args:
+            order: in which the units are visited; one that is not in it is never chosen.
+            limits: (B,) budgets in subwords.
+            used: (B,) subwords of the budgets that were used before.
         """
         chosen = np.zeros(len(self), np.bool_)
         left = np.maximum(limits - used, 0)
@@ -125,9 +129,14 @@ class Masker:
     ) -> tuple[Integers, Integers]:
         """Choose units, and replace their subwords by [MASK], by random ones, or by themselves.
 
-        Returns the rows to be predicted, ascending, and the subwords of all rows afterwards.
+        Returns the rows to be predicted, ascending, and the subwords of all rows after the
+        replacement.
 
-        ``mentions`` are the chosen ones, whose words are masked, too, with ``mention_words``.
+        Args:
+            text: of a batch.
+            rng: of its examples.
+            mentions: indices of the chosen mentions, whose words are masked, too, with
+                ``mention_words``.
         """
         masked, firsts = self._mention_rows(text, mentions)
         units = self.units(text)
@@ -154,7 +163,8 @@ class Masker:
     ) -> tuple[Integers, Integers]:
         """Find the rows of chosen mentions, and for each the first row of its mention.
 
-        Special subwords are left out. Both are empty if the words of mentions are not masked.
+        Special subwords are left out. Both arrays are empty if the words of mentions are not
+        masked.
         """
         if mentions is None or not self.config.mention_words or not self.config.ratio:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -183,7 +193,8 @@ class Masker:
     ) -> tuple[Integers, Integers]:
         """Choose mentions, and replace their entities by [MASK], random ones, or themselves.
 
-        Returns the indices of the chosen mentions, ascending, and the entities of all afterwards.
+        Returns the indices of the chosen mentions, ascending, and the entities of all mentions
+        after the replacement.
         """
         chosen = np.flatnonzero(self.mask_entities(entities, sequences, rng))
         of, counters = sequences[chosen], _places_in_groups(sequences)[chosen]
@@ -213,7 +224,8 @@ class Masker:
     def _choose(self, units: MaskingUnits, text: FlatViews, rng: Rng, *, masked: Integers) -> Flags:
         """Choose units by the budget of the settings; return flags (U,).
 
-        In a budget of subwords, ``masked`` rows count already, and units with one are not chosen.
+        In a budget of subwords, rows that are ``masked`` already count, and units that have one of
+        them are not chosen.
         """
         bits = rng.bits(RandomUse.UNIT, units.sequences, text.positions[units.starts])
         if self.config.budget == "bernoulli":
@@ -256,7 +268,8 @@ def check_masking(config: MaskingConfig) -> None:
 def _mentions_as_words(text: FlatViews) -> tuple[Integers, Flags]:
     """Find the rows at which units begin, a mention with its whole words being one unit.
 
-    Also returns which are mentions. Of nested mentions the outer counts; a shared word joins two.
+    Also returns which units are mentions. Of nested mentions the outer one counts; two mentions
+    that share a word are one unit.
     """
     firsts = np.searchsorted(text.word_starts, text.mention_starts, side="right") - 1
     lasts = np.searchsorted(text.word_starts, text.mention_ends - 1, side="right") - 1

@@ -45,7 +45,8 @@ class Tagged:
     sentence: Sentence
     spans: Prediction
     words: Sequence[tuple[str, float]] = ()
-    """For each word alone, its likeliest label (``O``: none) and probability; empty if unknown."""
+    """For each word by itself, its most probable label (``O`` for none) and the probability; empty
+    for heads that do not compute it."""
     tags: tuple[str, ...] = ()
     """The decoded tag of each word, if the decoder may return invalid tags (``free``): lenient
     scores use them; ``spans`` is their strict reading. Empty: the tags are those of ``spans``."""

@@ -111,7 +111,10 @@ def permuted(places: Integers, n: int, keys: Numbers) -> Integers:
     A Feistel network over the smallest even number of bits that holds n, applied again to what
     falls outside (cycle walking: Black and Rogaway, "Ciphers with arbitrary finite domains", 2002).
 
-    ``places`` (k,) are of 0 … n - 1; ``keys`` are (1,), or (k,) for different permutations.
+    Args:
+        places: (k,) of 0 … n - 1.
+        n: how many are permuted.
+        keys: (1,), or (k,) for places of different permutations.
     """
     half = np.uint64(max(1, -(-(n - 1).bit_length() // 2)))
     low = np.uint64((1 << int(half)) - 1)

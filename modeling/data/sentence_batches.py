@@ -133,7 +133,8 @@ class ChosenSentences:
     ) -> SpanBatch:
         """Make a batch of spans.
 
-        ``spans`` are first and last words, indices in the batch, and what ``locate`` returns.
+        ``spans`` are the first and last words, indices in the batch, and what ``locate`` returns
+        for them.
         """
         firsts, lasts, starts, ends, windows = spans
         before = starts_of(self.n_words)[sentences]
@@ -260,11 +261,15 @@ class SentenceCollator:
 class SentenceBatches:
     """The batches of training; the index of a step and the seed alone determine its batch.
 
-    Sentences come in one permutation of all after the other. An epoch is one permutation, or
-    ``samples`` sentences (0: all); then the next epoch continues where the last one ended.
+    Sentences come in the order of one permutation of all sentences after the other. An epoch is one
+    permutation, or ``samples`` sentences; then the next epoch continues where the last one ended.
 
-    A step has ``batch_size`` sentences, the last of an epoch perhaps fewer, in micro-batches of
-    ``micro_batch_size`` (0: one).
+    Args:
+        collator: makes the batches.
+        batch_size: sentences of a step; the last step of an epoch may have fewer.
+        micro_batch_size: sentences of a micro-batch; 0: all of a step.
+        seed: the seed of the permutations.
+        samples: sentences of an epoch; 0: all.
     """
 
     def __init__(
@@ -311,8 +316,11 @@ def batches_by_length(
 ) -> Iterator[NumberedBatch]:
     """Yield batches of all sentences, each once, the longest first, so that little is padded.
 
-    A batch has at most ``batch_size`` sentences and ``max_subwords`` subwords, padding included; a
-    sentence whose windows have more is a batch of its own.
+    Args:
+        collator: makes the batches.
+        batch_size: sentences of a batch, at most.
+        max_subwords: subwords of a batch, at most, padding included; but a sentence whose windows
+            have more is a batch of its own.
     """
     longest, n_windows = collator.encoded.longest, collator.encoded.n_windows
     order = np.lexsort((np.arange(len(longest)), n_windows, longest))[::-1]
@@ -341,9 +349,11 @@ def _candidates(
 ) -> SpanBatch:
     """Make the candidate spans of a batch, ordered by sentence, first word and length.
 
-    ``max_subwords`` is for spans longer than a word. ``levels`` are gold tags (W,), valid IOB2, of
-    each level of names, to label the candidates: 0, or 1 + the id of the label; the last level
-    wins. None: candidates have no labels.
+    Args:
+        chosen: the sentences.
+        max_subwords: of a span that is longer than a word.
+        levels: (W,) gold tags, valid IOB2, of each level of names, to label the candidates: 0, or
+            1 + the id of the label; the last level wins. None: candidates have no labels.
     """
     encoded, n_words = chosen.encoded, chosen.n_words
     sizes = wide((encoded.word_ends - encoded.word_starts)[chosen.words])

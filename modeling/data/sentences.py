@@ -93,8 +93,11 @@ class SentenceWindows:
 
         The side that has fewer leaves what it does not need to the other.
 
-        ``starts`` and ``ends`` (N,) are those of each sentence's document, ``room`` the subwords of
-        a window, of which at most ``most`` are added.
+        Args:
+            starts: (N,) where the document of each sentence begins.
+            ends: (N,) where it ends.
+            room: subwords of a window.
+            most: subwords that are added to a window, on both sides together.
         """
         of = np.repeat(np.arange(len(starts)), np.diff(self.begins))
         left, right = self.starts - starts[of], ends[of] - self.ends
@@ -112,9 +115,13 @@ class SentenceWindows:
         """Choose the window in which each word is read, shape (W,).
 
         Of the windows that hold its first subword, it is the one in which the word is furthest from
-        both edges; of equals, the first. Only a word that no window holds is cut.
+        both edges; of equals, the first. Only a word that no window holds wholly is cut by its
+        window.
 
-        ``begins`` (N + 1,) are words of sentences, ``starts`` and ``ends`` (W,) subwords of words.
+        Args:
+            begins: (N + 1,) words of each sentence.
+            starts: (W,) subwords of each word, half-open.
+            ends: (W,)
         """
         chosen = np.repeat(self.begins[:-1], np.diff(begins))
         for sentence in np.flatnonzero(np.diff(self.begins) > 1).tolist():

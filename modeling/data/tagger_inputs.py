@@ -49,9 +49,15 @@ def span_settings(
 ) -> HeadConfig:
     """Set the longest candidate span of a span head to the longest gold span, where it is 0.
 
-    It is 16 subwords to a quarter of a window, so that each span lies whole in one of two windows.
+    It is at least 16 subwords, and at most a quarter of a window, so that each span lies whole in
+    one of two windows.
 
-    The length of windows need not be set. ``encode`` reads the training sentences in windows.
+    Args:
+        head: the settings of the head.
+        config: the settings of windows, of which the length need not be set.
+        encode: reads the training sentences in windows.
+        encoder: the settings of the encoder, which limits windows.
+        tagset: the tags of the training sentences.
     """
     if not head.scores_spans or head.max_span_subwords:
         return head

@@ -52,7 +52,8 @@ class TagSet:
     def encode(self, tags: Sequence[str]) -> Codes:
         """Convert IOB2 tags to the ids of their strict spans; spans of unknown labels become O.
 
-        An orphan I-, which continues no span of its label, is O (``corpora.tagging``).
+        An orphan I-, which continues no span of its label, is no part of a span
+        (``corpora.tagging``), hence O.
         """
         return self.encode_spans(from_iob2(tags), len(tags))
 

@@ -113,8 +113,9 @@ class ExampleView:
 def whole(example: Example, room: int, rng: Rng) -> ExampleView:
     """Show an example, or a window of it with whole words where it has more than ``room`` subwords.
 
-    The window begins at a word, each with the same chance, but no later than the first word from
-    which all the rest fits, and ends with the last word that fits. ``rng`` is its own.
+    The window begins at a word, each with the same chance, but no later than the first word
+    from which all the rest fits, and ends with the last word that fits. ``rng`` is the example's
+    own.
     """
     n = len(example.subwords)
     if n <= room:
@@ -289,7 +290,11 @@ def next_sentence(
 ) -> ExampleView:
     """Show a text and the one that follows it, label 1; or one of the partner, label 0.
 
-    Both have two sentences or more. ``room`` counts subwords of both texts without special ones.
+    Args:
+        sentences: of the first text; two or more.
+        partner: of another document, two sentences or more.
+        draws: random numbers.
+        room: subwords of both texts, without special ones.
     """
     rest = _below(draws.first, min(sentences.size, partner.size))
     before, following = sentences.split_near(rest)

@@ -71,7 +71,8 @@ def read_evaluations(run: Path, name: str, manifest: Manifest) -> list[Report]:
     """Read the reports in RUN/evaluation that score this tagger, in the order of their folders.
 
     A report scores the tagger if it lists the tagger's trial (``seed-1``) and was made with the
-    same encoder, data and settings. Other versions are left out. Raises ``CorpusError`` for damage.
+    same encoder, data and settings. Those of other versions are left out. Raises ``CorpusError``
+    for a damaged report.
     """
     evaluations: list[Report] = []
     for file in sorted((run / "evaluation").rglob("evaluation.json")):

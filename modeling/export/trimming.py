@@ -1,7 +1,8 @@
 """Smaller encoders: with only the subwords of some datasets, or with only some of the layers.
 
 Of multilingual-e5-small's 470 MB, 384 MB are rows of 250,002 subwords. Without the subwords that no
-text has, states stay the same. Without some layers they do not: train the encoder again.
+text has, states stay the same. Without some layers they do not, and the encoder must be trained
+again.
 """
 
 import re

@@ -108,7 +108,8 @@ def read_classifier(folder: Path) -> TaggingModel:
     """Read a folder that ``AutoModelForTokenClassification`` loads, as a tagger.
 
     Raises ``ConfigError`` for tags that are neither IOB2 nor without beginnings, and
-    ``WeightsError`` for what is no such classifier, or has more than a linear map on its encoder.
+    ``WeightsError`` for a model that is no such classifier, or has more than a linear map on its
+    encoder.
     """
     values = settings.read_json(folder)
     if not is_classifier(values):

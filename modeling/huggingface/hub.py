@@ -2,7 +2,8 @@
 
 They are fetched into the cache of huggingface_hub, which other programs share; if
 ``HF_HUB_OFFLINE`` is set, only models in the cache are found. Settings, tokenizer and weights are
-fetched: safetensors, or, if there are none, pickles, of which only tensors are read; never code.
+fetched: safetensors, or, if there are none, pickles, of which only tensors are read. Code is never
+fetched.
 """
 
 import re

@@ -30,8 +30,8 @@ _ADAPTER: Final = "adapter_config.json"
 def read_tensors(folder: Path) -> dict[str, Tensor]:
     """Read all tensors by name, floating-point ones as float32.
 
-    Of a pickle (``pytorch_model.bin``), only tensors are read. Raises ``WeightsError`` without
-    weights.
+    ``pytorch_model.bin`` is a pickle: only tensors are read from it, and no code is run. Raises
+    ``WeightsError`` if there are no weights.
     """
     for name in _FILES:
         index = folder / f"{name}.index.json"

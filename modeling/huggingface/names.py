@@ -64,7 +64,8 @@ _NAMES: Final = {
     **dict.fromkeys(("luke", *_ROBERTAS), _EMBEDDINGS | _PAIRS | _LUKE),
     **dict.fromkeys(("electra", "distilbert"), _EMBEDDINGS),
 }
-"""The names of modules, by ``model_type``. Of ELECTRA and DistilBERT only the encoder is read."""
+"""The names of modules, by ``model_type``. Of ELECTRA and DistilBERT only the encoder is read;
+weights of their heads count as unused."""
 _LAYERS: Final = {"distilbert": ("transformer", _DISTIL)}
 """The model types whose layers have other names than BERT's."""
 PREFIXES: Final = {

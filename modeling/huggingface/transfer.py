@@ -107,7 +107,8 @@ def init_from(
 def with_settings_of(here: EncoderConfig, folder: Path) -> EncoderConfig:
     """Take from a folder (``read_pretrained``) what its weights need: sizes, norms, activation.
 
-    Attention, and whether mentions are read, stay; the number of subwords is that of the examples.
+    The kind of attention and whether mentions are read stay as they are here; the number of
+    subwords is that of the examples.
     """
     there = read_encoder_config(folder)
     taken = [name for name in _same(here, there) if name != "n_subwords"]

@@ -79,7 +79,8 @@ class _Name(NamedTuple):
 
     text: str
     normal: str
-    """The name normalised, without what disambiguates it; empty if the id is no name (``P.57``)."""
+    """The name normalised, without what disambiguates it; empty if the id does not read as a name
+    (``P.0000057``)."""
     words: tuple[str, ...]
     """The normalised words of the whole name, each once; empty as above."""
 

@@ -218,7 +218,8 @@ class _Look(NamedTuple):
 def _climb(look: Callable[[Reals], _Look], weights: Reals) -> Reals:
     """Find the maximum by Newton's method; a step that leads down is halved.
 
-    A step that gains less than the rounding of the likelihood is the last.
+    Where a step gains less than the rounding of the likelihood, it is the last: whether it leads
+    down can no longer be seen.
     """
     here = look(weights)
     for _ in range(_STEPS):

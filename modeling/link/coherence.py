@@ -57,7 +57,8 @@ def add_document_features(
 ) -> None:
     """Fill in the columns of the document.
 
-    ``chosen`` are the probabilities of each mention's candidates, computed without these columns.
+    ``chosen`` are the probabilities of the candidates of each mention, computed without these
+    columns.
     """
     by_form: dict[str, dict[str, float]] = {}
     for one, probabilities, form in zip(found, chosen, forms, strict=True):

@@ -2,8 +2,8 @@
 
 ``ContextVectors`` compares the vector of a mention with those of the training mentions of each
 candidate (except those of the same document), and with that of the candidate's description. All
-vectors are first centred and scaled to length 1, as those of sentence encoders point almost one
-way.
+vectors are first centred and scaled to length 1, because those of sentence encoders point almost
+the same way.
 
 Shapes: N windows, M linked training mentions, E descriptions, C candidates of a mention, D width.
 

@@ -62,7 +62,8 @@ def _linked(
 def link_dataset(source: Path, output: Path, linker: Linker, *, folder: Path) -> Mapping[str, int]:
     """Link the mentions of every document; return the counters.
 
-    ``folder`` is that of the linker. Raises ``CorpusError`` for what is no dataset of documents.
+    ``folder`` is where the linker was read from. Raises ``CorpusError`` for what is no dataset of
+    documents.
     """
     _, counters = change_dataset(
         source,

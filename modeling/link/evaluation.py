@@ -1,6 +1,7 @@
 """Evaluation of links, on documents that were not trained on, against a baseline.
 
-The baseline, without which an accuracy means little, is the most frequent entity of each form.
+The baseline is the most frequent entity of each form in the training documents. An accuracy means
+little without it.
 """
 
 from collections import Counter
@@ -52,7 +53,8 @@ class Outcome:
     probability: float
     is_written: bool
     rank: int | None
-    """The rank of the gold entity among the candidates before the choice, from 1; None: none."""
+    """The rank of the gold entity among the candidates before the choice, from 1; None if it is not
+    one of them."""
     n_senses: int
     """The number of entities that the form has in training."""
     is_known: bool

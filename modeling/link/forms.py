@@ -33,7 +33,8 @@ _N_KEPT: Final = 4096  # most names whose hits are kept
 _MAX_POSTINGS: Final = 2000
 """Most forms that a word may be in to be looked up by; a more frequent word says too little."""
 _ENDED, _CUT, _INITIAL = 0.95, 0.9, 0.4
-"""The similarity of words with other endings and of words cut short; the factor of an initial."""
+"""The similarity of a word with another ending, that of a word cut short, and the factor for the
+weight of an initial."""
 
 
 class Hit(NamedTuple):
@@ -230,7 +231,8 @@ def _similar(word: str, known: Spellings) -> Iterator[tuple[str, float]]:
 def learn_endings(words_by_entity: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
     """Find the endings that words of one entity exchange: ``{"s": [""], "er": ["", "en"]}``.
 
-    Words of ``_MIN_SHOWN`` entities must show an exchange; stems have ``_MIN_STEM`` characters.
+    Words of at least ``_MIN_SHOWN`` entities must show an exchange; stems have at least
+    ``_MIN_STEM`` characters.
     """
     shown: Counter[tuple[str, str]] = Counter()
     for words in words_by_entity.values():

@@ -56,7 +56,8 @@ PRIOR: Final = (
     *("similarity", "of all names", "of the form", "of the form as written"),
     *("of the form in the vocabulary", "is not in the vocabulary"),
 )
-"""The columns of the prior: how the form was found, how often it, and any, means the entity."""
+"""The columns of the choice by the prior alone: how the form was found, and how often the form, and
+any form, means the entity."""
 LEAST_LINKED: Final = 0.05
 """The least ratio of mentions with an id for a class to be linked; below it, the ids are taken for
 exceptions (somebody once gave one to *the novel*)."""
@@ -122,7 +123,8 @@ class Linker:
     contexts: ContextVectors | None = field(default=None, repr=False)
     """The vectors of the training data; None without an encoder."""
     plain: Linear | None = field(default=None, repr=False)
-    """The model of the choice without encoder and other names; None if there is no encoder."""
+    """The model of the choice without the encoder and the other names of the document; None if
+    there is no encoder."""
 
     def is_sure(self, ranked: RankedCandidates) -> bool:
         """Tell whether the first candidate becomes a link; if not, the answer is NIL (abstaining).

@@ -50,7 +50,8 @@ def links_of(document: Document, *, nil: bool) -> list[LinkedSpan]:
 def compare(gold: Sequence[Document], predicted: Sequence[Document], *, nil: bool) -> Compared:
     """Count right, predicted and gold links of each document.
 
-    Raises ``CorpusError`` unless both have the same documents with the same texts, each once.
+    Raises ``CorpusError`` unless both datasets have the same documents with the same texts, each
+    once.
     """
     for documents in (gold, predicted):
         if repeated := [
