@@ -10,6 +10,8 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Generator
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 import hypothesis
@@ -53,15 +55,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Keep what was imported for all tests out of each search for garbage, and search seldom."""
     gc.disable()
     try:
+        if session.config.args_source == pytest.Config.ArgsSource.TESTPATHS:
+            import_tests()
         return (yield)
     finally:
         gc.enable()
         gc.freeze()
         gc.set_threshold(20_000, 20, 20)  # objects, searches, searches
+
+
+def import_tests() -> None:
+    """Import all tests, each process of several beginning elsewhere: they share what is compiled.
+
+    What cannot be imported says so when it is collected.
+    """
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    files = sorted(ROOT.glob("tests/**/test_*.py"))
+    begin = len(files) * worker // count
+    for file in files[begin:] + files[:begin]:
+        with suppress(Exception, pytest.skip.Exception):
+            import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
 
 
 @pytest.hookimpl(wrapper=True)
