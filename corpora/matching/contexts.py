@@ -18,6 +18,10 @@ Flags = npt.NDArray[np.bool_]
 
 N_WORDS = 1 << 16
 """The number of values that words are hashed to; 0: no word."""
+NOUNS_HAVE_CAPITALS = frozenset(
+    ["als", "bar", "de", "frr", "gsw", "ksh", "lb", "nds", "pdc", "pfl", "stq"]
+)
+"""Languages whose common nouns have a capital, as in German."""
 _STEM = 5  # first characters by which inflected forms of a word are one
 _SMALL = 4  # the most characters of a small word between words of a name: *of the*, *von*
 _MOST_SMALL = 2

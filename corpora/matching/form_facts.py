@@ -30,7 +30,7 @@ SPELLING = (
     "small",
 )
 """The facts on the spelling of a form: see ``spelling``."""
-EXACT, LETTER, LIKE_TITLE, SMALL = map(SPELLING.index, SPELLING[5:])
+UNCASED, EXACT, LETTER, LIKE_TITLE, SMALL = map(SPELLING.index, SPELLING[4:])
 _FEW = 0.1  # of the forms of ids, such as ``sturm:weimar``, those that are like the id
 _LETTER = re.compile(r"[^\W\d_]")
 _QUALIFIER = re.compile(r" ?[(（].*[)）]$")

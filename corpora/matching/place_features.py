@@ -14,8 +14,8 @@ import pyarrow as pa
 from corpora.hashing.strings import long_hashes
 from corpora.hashing.tokens import mix
 from corpora.matching.arrays import Numbers
-from corpora.matching.contexts import N_WORDS
-from corpora.matching.form_facts import Floats, FormFacts, hashed_words, title_parts
+from corpora.matching.contexts import N_WORDS, NOUNS_HAVE_CAPITALS
+from corpora.matching.form_facts import UNCASED, Floats, FormFacts, hashed_words, title_parts
 from corpora.matching.survey import (
     FormPlaces,
     Texts,
@@ -25,6 +25,7 @@ from corpora.matching.survey import (
     summed,
     word_rows,
 )
+from corpora.segmentation.language_tags import primary_language
 
 NAMES = (
     "documents that link the form",
@@ -53,8 +54,11 @@ NAMES = (
 )
 """The names of the features, in order."""
 _SHIFT = np.int64(1 << 32)
-LINKED, PRIOR, TITLE, AFTER, BEFORE, INSIDE, NAME = 0, 2, 11, 13, 14, 17, 18
+LINKED, PRIOR, TITLE, AFTER, BEFORE, TYPE, INSIDE, NAME = 0, 2, 11, 13, 14, 15, 17, 18
 """The features by which a refusal is explained, and those of a name before a small word."""
+PART = 0.4
+"""The log-odds above which the word after a form counts as a part of the name: links have it inside
+half again as often as after them. It decides where no letters are capitals that could show it."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,17 @@ class JudgedPlaces:
             *self.spelling[:, [2, 3, 5, 7]].T,
             *self._surroundings(),
         )
-        return np.column_stack([np.asarray(column, np.float64) for column in columns])
+        features = np.column_stack([np.asarray(column, np.float64) for column in columns])
+        features[self._are_parts(features), TITLE] = 0
+        return features
+
+    def _are_parts(self, features: Floats) -> npt.NDArray[np.bool_]:
+        """Tell which places are parts of longer names, as capitals show it, or words in links."""
+        is_part = (self.spelling[:, UNCASED] > 0) & (features[:, TYPE] > PART)
+        if primary_language(self.texts.lang) not in NOUNS_HAVE_CAPITALS:
+            is_one_word = self.spelling[:, 0] <= 1
+            is_part |= (features[:, AFTER] > 0) | (features[:, BEFORE] > 0) & is_one_word
+        return np.asarray(is_part)
 
     def means_same(self, links: Numbers) -> npt.NDArray[np.bool_]:
         """Tell at which places a link, given by its index or -1, is to the entity of the form."""

@@ -22,8 +22,10 @@ from corpora.matching.place_features import (
     AFTER,
     BEFORE,
     LINKED,
+    PART,
     PRIOR,
     TITLE,
+    TYPE,
     JudgedPlaces,
     PlaceKnowledge,
 )
@@ -150,7 +152,8 @@ def _reasons(features: Floats, *, are_titles: bool) -> dict[str, int]:
     """
     kinds = {
         "several_entities": features[:, PRIOR] <= 0,
-        "inside_a_longer_name": (features[:, AFTER] > 0) | (features[:, BEFORE] > 0),
+        "inside_a_longer_name": (features[:, [AFTER, BEFORE]] > 0).any(1)
+        | (features[:, TYPE] > PART),
         "seldom_a_name": features[:, LINKED] < _SELDOM,
         "no_title": (features[:, TITLE] <= 0) & are_titles,
         "not_sure": np.ones(len(features), np.bool_),

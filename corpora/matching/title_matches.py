@@ -14,7 +14,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from corpora.matching.contexts import SpanContexts
+from corpora.matching.contexts import NOUNS_HAVE_CAPITALS, SpanContexts
 from corpora.matching.form_table import FormTable
 from corpora.matching.name_edges import NameEdges
 from corpora.matching.surface_forms import WORD, fold
@@ -37,10 +37,6 @@ _CLEAR = 3  # how many times as often as all others a title is linked that a for
 _ENDING, _STEM = 2, 4
 """How much of the last word of a form may be another ending, and how much must be left of it."""
 _WINDOW = 40  # the characters before a match among which the word beside it is looked for
-_NOUNS_HAVE_CAPITALS = frozenset(
-    ["als", "bar", "de", "frr", "gsw", "ksh", "lb", "nds", "pdc", "pfl", "stq"]
-)
-"""Languages whose common nouns have a capital, as in German."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +219,7 @@ def alone(
     quotes = [quote.span(1) for quote in _QUOTE.finditer(text)]
     frames = set(quotes)
     quoted = {title for span, title in links if span in frames}
-    nouns_have_capitals = primary_language(lang) in _NOUNS_HAVE_CAPITALS
+    nouns_have_capitals = primary_language(lang) in NOUNS_HAVE_CAPITALS
     return [
         (start, end, title)
         for start, end, title in matches
