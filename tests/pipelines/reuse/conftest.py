@@ -1,4 +1,4 @@
-"""The output of the month before, made of a small wiki that is cut into many units."""
+"""The output of the month before, made of a small wiki that is cut into several units."""
 
 import pytest
 

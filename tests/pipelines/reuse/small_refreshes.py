@@ -14,7 +14,7 @@ WIKI = SmallWiki()
 N_DOCUMENTS = len(NAMES) + 1
 
 
-def cut_small(patch, *, range_bytes=5000, batch=1500):
+def cut_small(patch, *, range_bytes=8000, batch=3000):
     """Cut a small dump into several units, and these into several batches."""
     patch.setattr(wikipedia_to_documents, "RANGE_BYTES", (range_bytes, range_bytes))
     patch.setattr(transforms, "CHARACTERS_PER_BATCH", batch)

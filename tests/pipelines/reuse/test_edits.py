@@ -126,7 +126,7 @@ def test_refresh_with_options_is_a_full_rebuild(options, tmp_path):
     assert counts["taken over"] > 5
 
 
-@pytest.mark.parametrize("range_bytes", [2500, 9000, 100_000])
+@pytest.mark.parametrize("range_bytes", [2500, 5000, 100_000])
 def test_units_and_batches_may_be_cut_elsewhere(range_bytes, earlier, tmp_path, monkeypatch):
     cut_small(monkeypatch, range_bytes=range_bytes, batch=range_bytes)
 

@@ -35,7 +35,7 @@ def test_interrupted_refresh_goes_on(stage, then, earlier, tmp_path):
     assert run(wiki, tmp_path / "full") == 0
     assert run(EDITS["page changed"][0](WIKI), tmp_path / "another") == 0
     options = {"the same": earlier, "another": tmp_path / "another"}
-    interrupt(stage, 3, wiki=wiki, output=tmp_path / "new", options=("--reuse", earlier))
+    interrupt(stage, 2, wiki=wiki, output=tmp_path / "new", options=("--reuse", earlier))
 
     old = options.get(then)
     assert run(wiki, tmp_path / "new", *(("--reuse", old) if old else ())) == 0
