@@ -12,6 +12,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from corpora.errors import CorpusError
+from modeling.data.batches import Batches
+from modeling.finetune.__main__ import main as finetune
 from modeling.training.run_log import read_metrics
 from tests.processes import PATIENCE_S, copy_of, descendants_of, lives, wait_for
 
@@ -20,6 +23,9 @@ SMALL = [
     *("encoder.entity_width=8", "training.batch_size=16", "training.micro_batch_size=4"),
     *("training.evaluate_every=10", "training.log_every=1", "training.evaluate_examples=8"),
 ]
+
+
+ENDLESS = ["training.max_steps=100000", "data.n_workers=0"]
 
 
 def command(output, examples, *settings):
@@ -41,12 +47,27 @@ raise SystemExit(main(sys.argv[2:]))
 def start(warm_python):
     """Start a command in a process that has loaded everything already."""
 
-    def process(argv, *, workers="fork", **environment):
+    def process(argv, *, workers="fork", python=warm_python, stderr=None, **environment):
         texts = {name: str(value) for name, value in environment.items()}
-        command = [warm_python, "-c", PROGRAM, workers, *argv]
-        return subprocess.Popen(command, env=os.environ | texts)
+        command = [python, "-c", PROGRAM, workers, *argv]
+        return subprocess.Popen(command, env=os.environ | texts, stderr=stderr, text=True)
 
     return process
+
+
+@pytest.fixture(scope="module")
+def start_ranks(start):
+    """Start a process for each of these commands; they are the ranks of one run."""
+
+    def processes(*commands, **options):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        world = {"WORLD_SIZE": len(commands), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        ranks = enumerate(commands)
+        return [start(argv, RANK=n, LOCAL_RANK=n, **world, **options) for n, argv in ranks]
+
+    return processes
 
 
 def lines(folder):
@@ -58,7 +79,7 @@ def lines(folder):
 def test_a_run_that_is_killed_at_any_moment_ends_with_the_same_weights(start, examples, tmp_path):
     settings = ["training.max_steps=36", "training.checkpoint_every=3", "data.n_workers=1"]
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    unbroken = start(command(whole, examples, *settings))
+    unbroken = start(command(whole, examples, *settings), python=sys.executable)
     rng = random.Random(4)
 
     for step in sorted(rng.sample(range(25), 3)):
@@ -145,14 +166,10 @@ def test_a_signal_to_all_its_processes_writes_a_checkpoint_from_which_a_run_resu
     assert lines(stopped) == lines(whole)
 
 
-def test_sigterm_to_one_of_two_processes_ends_both_at_the_same_step(start, examples, tmp_path):
-    settings = ["training.max_steps=100000", "data.n_workers=0"]
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    world = {"WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    argv = command(tmp_path / "run", examples, *settings)
-    both = [start(argv, RANK=rank, **world) for rank in range(2)]
+def test_sigterm_to_one_of_two_processes_ends_both_at_the_same_step(
+    start_ranks, examples, tmp_path
+):
+    both = start_ranks(*[command(tmp_path / "run", examples, *ENDLESS)] * 2)
     wait_for_step(both[0], tmp_path / "run", 3)
 
     both[1].terminate()
@@ -161,6 +178,54 @@ def test_sigterm_to_one_of_two_processes_ends_both_at_the_same_step(start, examp
 
     assert [process.returncode for process in both] == [143, 143]
     assert len(list((tmp_path / "run" / "checkpoints").iterdir())) == 1
+
+
+def test_processes_that_see_different_folders_are_refused_with_one_message(
+    start_ranks, examples, tmp_path
+):
+    commands = [command(tmp_path / name, examples, *ENDLESS) for name in ("a", "b")]
+    ranks = start_ranks(*commands, stderr=subprocess.PIPE)
+    first, second = (process.communicate(timeout=PATIENCE_S)[1] for process in ranks)
+
+    assert [process.returncode for process in ranks] == [1, 1]
+    assert first.count("the processes see different folders (rank 0: a run (") == 1
+    assert "rank 1: no run)" in first
+    assert "Traceback" not in first + second
+    assert "error" not in second
+
+
+def test_the_survivor_of_a_killed_process_says_so_in_one_message(start_ranks, examples, tmp_path):
+    argv = command(tmp_path / "run", examples, *ENDLESS, "training.checkpoint_every=1")
+    ranks = start_ranks(argv, argv, stderr=subprocess.PIPE)
+    wait_for(lambda: list((tmp_path / "run").glob("checkpoints/step-*")), ranks[0])
+    ranks[1].kill()
+    _, said = ranks[0].communicate(timeout=PATIENCE_S)
+    ranks[1].communicate()
+
+    assert ranks[0].returncode == 1
+    assert said.count("rank 0: another process has ended, or cannot be reached") == 1
+    assert "Traceback" not in said
+
+
+def test_a_dead_data_worker_is_named(monkeypatch):
+    def dies():
+        yield []
+        raise RuntimeError("DataLoader worker (pid(s) 5) exited unexpectedly")
+
+    batches = Batches.__new__(Batches)
+    batches.n_workers = 1
+    monkeypatch.setattr("modeling.data.batches.DataLoader", lambda *_, **__: dies())
+
+    with pytest.raises(CorpusError, match=r"has ended \(DataLoader worker .* data\.n_workers=0"):
+        list(batches.steps(0, 2))
+
+
+def test_fine_tuning_in_several_processes_is_refused(monkeypatch, capsys):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(SystemExit, match="2"):
+        finetune(["crf", "--ner", "ner", "--model", "model", "--output", "run"])
+
+    assert "start it without torchrun" in capsys.readouterr().err
 
 
 def wait_for_step(process, folder, step):
@@ -174,7 +239,9 @@ def last_step(folder):
 
 
 @pytest.mark.parametrize("is_begun", [False, True])
-def test_two_processes_are_one_with_the_whole_batch(start, make_examples, tmp_path, is_begun):
+def test_two_processes_are_one_with_the_whole_batch(
+    start, start_ranks, make_examples, tmp_path, is_begun
+):
     names = ["[PAD]", "[UNK]", "[MASK]", *(f"x:w{5 * n}" for n in range(8))]
     examples = make_examples(tmp_path / "examples", entities=names)
     # 56 examples in steps of 11: the sixth step has one example, and the second process none
@@ -186,11 +253,6 @@ def test_two_processes_are_one_with_the_whole_batch(start, make_examples, tmp_pa
     ]
     settings += ["encoder.attention_dropout=0", "data.n_workers=0", "training.checkpoint_every=5"]
     one, two = tmp_path / "one", tmp_path / "two"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    world = {"WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-
     begun = []
     if is_begun:
         base = start(command(tmp_path / "base", examples, *settings, "training.max_steps=1"))
@@ -201,7 +263,7 @@ def test_two_processes_are_one_with_the_whole_batch(start, make_examples, tmp_pa
 
     alone = start([*command(one, examples, *settings), *begun])
     argv = [*command(two, examples, *settings), *begun]
-    both = [start(argv, RANK=rank, **world) for rank in range(2)]
+    both = start_ranks(argv, argv)
     for process in (alone, *both):
         process.wait(PATIENCE_S)
 
