@@ -26,10 +26,10 @@ letters of both endings, those of the title's, and the hash of both."""
 
 _STEM = 4
 """The first characters by which inflected forms of a word are one."""
-_SHORT = 4
-"""The letters in which any form may differ from a title."""
-_USUAL, _USUAL_AFTER = 20, 3
-"""The titles for which links must show longer endings, and those after a whole word of a title."""
+_SHORT, _USUAL = 4, 20
+"""The letters of both endings that may differ, and the titles for which links must show more."""
+_SHORT_AFTER, _USUAL_AFTER = 2, 3
+"""The same for what follows a whole word of a title."""
 _CAPITAL = 2
 """How often links show a title with a capital, at least, that never stands with a small letter."""
 _ACCENT = 200  # the least combining class of marks above and below letters
@@ -69,8 +69,9 @@ def forms_with_rare_endings(changes: Changes, entity_of: Numbers) -> Numbers:
     numbers, letters, old = changes[:, :3].astype(np.int64).T
     _, key_of = np.unique(changes[:, 3], return_inverse=True)
     titles = np.unique(np.column_stack([key_of, entity_of[numbers]]), axis=0)[:, 0]
-    least = np.where(old > 0, _USUAL, _USUAL_AFTER)
-    return np.asarray(numbers[(letters > _SHORT) & (np.bincount(titles)[key_of] < least)])
+    is_long = letters > np.where(old > 0, _SHORT, _SHORT_AFTER)
+    is_rare = np.bincount(titles)[key_of] < np.where(old > 0, _USUAL, _USUAL_AFTER)
+    return np.asarray(numbers[is_long & is_rare])
 
 
 def names_in_capitals(
