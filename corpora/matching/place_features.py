@@ -50,7 +50,6 @@ NAMES = (
     "capital after a small word",
     "word after that no link shows",
     "word before that no link shows",
-    "hyphen beside",
 )
 """The names of the features, in order."""
 _SHIFT = np.int64(1 << 32)
@@ -126,8 +125,9 @@ class JudgedPlaces:
         return features
 
     def _are_parts(self, features: Floats) -> npt.NDArray[np.bool_]:
-        """Tell which places are parts of longer names, as capitals show it, or words in links."""
-        is_part = (self.spelling[:, UNCASED] > 0) & (features[:, TYPE] > PART)
+        """Tell which places are parts of longer names: by hyphens, capitals, and words in links."""
+        is_part = self.texts.contexts.are_joined(self.found.starts, self.found.ends)
+        is_part |= (self.spelling[:, UNCASED] > 0) & (features[:, TYPE] > PART)
         if primary_language(self.texts.lang) not in NOUNS_HAVE_CAPITALS:
             is_one_word = self.spelling[:, 0] <= 1
             is_part |= (features[:, AFTER] > 0) | (features[:, BEFORE] > 0) & is_one_word
@@ -230,7 +230,6 @@ class JudgedPlaces:
             contexts.has_name_after(found.ends),
             (after > 0) & ~after_name.any(axis=1),
             (before > 0) & ~before_name.any(axis=1),
-            contexts.are_joined(found.starts, found.ends),
         )
 
     def _words_elsewhere(self, words: Numbers) -> Numbers:
