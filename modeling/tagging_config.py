@@ -100,6 +100,9 @@ class HeadConfig(Config):
     """The states that score a span: [first subword; last subword; entity] (``both``), the first two
     (``words``), or the last (``entities``); ``auto``: ``both`` if the encoder reads entities, else
     ``words``."""
+    span_products: int = bounded(0, at_least=0, at_most=1 << 10)
+    """The number of products of projections of the first and the last subword, by which spans are
+    scored, too, beside a score for each length; 0: none, as in LUKE. ``--level both`` has 64."""
     span_reading: Literal["alone", "joint"] = "alone"
     """``alone``: the entity of a span attends to the text and to itself, and nothing attends to it.
     ``joint``: as in LUKE, all attend to all, with at most 128 candidates at once; this is slower,

@@ -15,6 +15,7 @@ from modeling.data.predictions import Prediction, by_sentence
 
 Indices = NDArray[np.int64]
 Numbers = NDArray[np.float64]
+_EVEN: Final = np.log(0.5)
 
 
 def decode_spans(
@@ -32,7 +33,8 @@ def decode_spans(
 
     - ``greedy`` takes one span after the other, the most probable first, and leaves out those that
       overlap it. A tie is won by the earlier start, then by the longer span.
-    - ``nest`` does so, too, but leaves out only spans that cross one that was taken.
+    - ``nest`` does so, too, but leaves out only spans that cross one that was taken, and those
+      inside or around another that ``take_nested`` names.
     - ``schedule`` takes the most probable set. If candidates are independent but for being
       disjoint, log p(set) is Σ log p(O) over all, which is the same for every set, plus
       Σ (log p(label) − log p(O)) over the spans in it. The largest such sum is found by weighted
@@ -80,20 +82,31 @@ def take_greedily(begins: Indices, ends: Indices, scores: Numbers) -> Indices:
 
 
 def take_nested(begins: Indices, ends: Indices, scores: Numbers) -> Indices:
-    """Select spans of which none cross, the highest score first; then the earlier, the longer.
+    """Select spans of which none cross, the highest log-probability first; a tie as above.
 
+    Left out are spans that nest with one that was taken, unless they are more probable than not,
+    and spans that begin with one name and end with another: their edges are those of a name, too.
     Returns their indices, in this order.
     """
-    chosen: list[int] = []
-    for span in np.lexsort((-ends, begins, -scores)).tolist():
-        begin, end = begins[span], ends[span]
+    order = np.lexsort((-ends, begins, -scores))
+    while True:
+        chosen: list[int] = []
+        for span in order.tolist():
+            begin, end = begins[span], ends[span]
+            first, last = begins[chosen], ends[chosen]
+            meets = (first < end) & (begin < last)
+            contains = (first <= begin) & (end <= last) | (begin <= first) & (last <= end)
+            if not meets.any() or (contains[meets].all() and scores[span] > _EVEN):
+                chosen.append(span)
         first, last = begins[chosen], ends[chosen]
-        crosses = ((first < begin) & (begin < last) & (last < end)) | (
-            (begin < first) & (first < end) & (end < last)
-        )
-        if not crosses.any():
-            chosen.append(span)
-    return np.array(chosen, np.int64)
+        joined = [
+            span
+            for span, begin, end in zip(chosen, first, last, strict=True)
+            if last[first == begin].min() <= first[last == end].max()
+        ]
+        if not joined:
+            return np.array(chosen, np.int64)
+        order = order[~np.isin(order, joined)]
 
 
 def schedule(begins: Indices, ends: Indices, scores: Numbers) -> Indices:

@@ -144,11 +144,11 @@ def scorer_of(model: TaggingModel) -> ExportedScorer:
             "--archive."
         )
     if isinstance(head, SpanHead):
-        if head.scorer.second is not None or head.n_features:
+        if head.scorer.second is not None or head.n_features or config.head.span_products:
             raise ConfigError(
-                "ONNX: spans are read as entities, or with a gazetteer, which only our code does. "
-                "What works: head.span_features=words without a gazetteer; --archive; or, for "
-                "LUKE, --to huggingface."
+                "ONNX: spans are read as entities, with a gazetteer, or by products (--level "
+                "both), as only our code does. What works: head.span_features=words with neither; "
+                "--archive; or, for LUKE, --to huggingface."
             )
         return ExportedScorer(
             model.encoder, _WordsOfSpans(cast(FirstScores, head.scorer.first)), n_features=0

@@ -131,10 +131,14 @@ class _Axes:
 
     def of(self, name: str, tensor: Tensor) -> list[_Names]:
         """Return the names along each dimension of a parameter."""
-        if tensor.dim() < 2:
+        if tensor.dim() < 2 and ".products." not in name:
             return [self._rows] * tensor.dim()
         if name.endswith("transitions.between"):
             return [self._rows, self._rows]
+        if ".products." in name:
+            labelled = {"classes.weight": 0, "lengths.weight": 1}
+            axis = next((n for ending, n in labelled.items() if name.endswith(ending)), None)
+            return [self._rows if at == axis else [*range(n)] for at, n in enumerate(tensor.shape)]
         features = [] if name.endswith(("begin.weight", "end.weight")) else self._features
         n_states = tensor.shape[1] - len(features)
         return [self._rows, [*range(n_states), *features]]

@@ -49,6 +49,7 @@ OUTER: Final = "outer"
 """The level of names that are not inside other names."""
 BOTH: Final = "both"
 """Names inside others, too, which a tagger of spans learns together."""
+_PRODUCTS: Final = 64
 
 
 @dataclass(frozen=True)
@@ -426,7 +427,8 @@ def nesting(trial: Trial) -> Trial:
             "inside others. Take a recipe of spans (span, luke), with head.decoder=nest; or train "
             "two taggers, --level outer and --level inner."
         )
-    return replace(trial, config=replace(trial.config, head=replace(head, decoder="nest")))
+    head = replace(head, decoder="nest", span_products=head.span_products or _PRODUCTS)
+    return replace(trial, config=replace(trial.config, head=head))
 
 
 def check_sentences(data: NerData, trials: Sequence[Trial]) -> None:

@@ -51,6 +51,7 @@ Indices = NDArray[np.int64]
 _Attention = SelfAttention | EntityAwareAttention
 _SPANS_PER_WORD: Final = 10.0
 _AT_ONCE: Final = 2048  # spans read alone without gradients: more are no faster, but take memory
+_LONGEST: Final = 16  # words; longer spans have one score
 CHUNK: Final = 128
 """The most spans that are read jointly with a window at once."""
 
@@ -247,13 +248,44 @@ class SpanScores(NamedTuple):
         return first.index_copy(0, self.read, second)
 
 
-class FirstScores(nn.Module):
-    """A linear map of [first subword; last subword], computed once a subword, not once a span."""
+class Products(nn.Module):
+    """Scores of spans by what their first and last subword are together, and by their length.
 
-    def __init__(self, *, width: int, n_features: int, n_classes: int, dropout: float) -> None:
+    A sum of scores of both (``FirstScores``) cannot tell a name from a span that begins where one
+    name does and ends where another does. These are products of as many projections of the first
+    and the last subword as ``rank`` says, a biaffine map of low rank (Yu, Bohnet and Poesio, ACL
+    2020), beside a score for each length in words. All begin at 0.
+    """
+
+    def __init__(self, *, width: int, rank: int, n_classes: int) -> None:
+        super().__init__()
+        self.begin, self.end = nn.Linear(width, rank), nn.Linear(width, rank)
+        self.classes = nn.Linear(rank, n_classes, bias=False)
+        self.lengths = nn.Embedding(_LONGEST + 1, n_classes)
+        for weights in (self.classes.weight, self.lengths.weight):
+            nn.init.zeros_(weights)
+
+    def forward(self, subwords: Tensor, spans: SpanBatch) -> Tensor:
+        """Score candidates by the states of subwords (T, D) -> (P, classes)."""
+        begins = self.begin(subwords).index_select(0, spans.first_subwords)
+        ends = self.end(subwords).index_select(0, spans.last_subwords)
+        lengths = self.lengths((spans.ends - spans.starts).clamp(max=_LONGEST))
+        return _exact(self.classes(begins * ends)) + _exact(lengths)
+
+
+class FirstScores(nn.Module):
+    """A linear map of [first subword; last subword], computed once a subword, not once a span.
+
+    ``rank`` > 0: with products of both (``Products``), too.
+    """
+
+    def __init__(
+        self, *, width: int, n_features: int, n_classes: int, dropout: float, rank: int = 0
+    ) -> None:
         super().__init__()
         self.begin = nn.Linear(width, n_classes)
         self.end = nn.Linear(width, n_classes, bias=False)
+        self.products = Products(width=width, rank=rank, n_classes=n_classes) if rank else None
         self.beside = nn.Linear(2 * n_features, n_classes, bias=False) if n_features else None
         self.dropout = Dropout(dropout)
 
@@ -262,6 +294,8 @@ class FirstScores(nn.Module):
         subwords = self.dropout(subwords)
         scores = _exact(self.begin(subwords)).index_select(0, spans.first_subwords)
         scores = scores + _exact(self.end(subwords)).index_select(0, spans.last_subwords)
+        if self.products is not None:
+            scores = scores + self.products(subwords, spans)
         return scores if self.beside is None else scores + _exact(self.beside(self.dropout(beside)))
 
 
@@ -376,6 +410,7 @@ class SpanHead(nn.Module):
         max_candidates: float = 3.0,
         skip_below: float = 0.005,
         reading: Reading = "alone",
+        rank: int = 0,
     ) -> None:
         super().__init__()
         self.n_features, n_classes = n_features, 1 + n_labels
@@ -386,7 +421,7 @@ class SpanHead(nn.Module):
             second = SecondScores(in_width, n_classes, dropout=dropout, has_words=has_words)
         if second is None or (reading == "alone" and max_candidates):
             first = FirstScores(
-                width=width, n_features=n_features, n_classes=n_classes, dropout=dropout
+                width=width, n_features=n_features, n_classes=n_classes, dropout=dropout, rank=rank
             )
         self.scorer = SpanScorer(
             first, second, reading=reading, max_candidates=max_candidates, skip_below=skip_below

@@ -186,6 +186,7 @@ def build_head(config: TaggerConfig, class_weights: Tensor | None = None) -> Tok
                 max_candidates=head.max_candidates,
                 skip_below=head.skip_below,
                 reading=head.span_reading,
+                rank=head.span_products,
             )
         case "softmax":
             return SoftmaxHead(

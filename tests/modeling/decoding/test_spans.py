@@ -123,6 +123,11 @@ def test_names_are_disjoint_and_in_order(problem, decoder):
         assert list(prediction) == sorted(prediction, key=lambda span: span.start)
 
 
+def is_joined(start, end, names):
+    """Tell whether a span begins with one of the names and ends with another."""
+    return any(a == start and d == end and b <= c for a, b in names for c, d in names)
+
+
 @given(problems())
 def test_nested_names_cross_none_and_are_all_that_do_not(problem):
     spans, table, n_sentences = problem
@@ -130,15 +135,33 @@ def test_nested_names_cross_none_and_are_all_that_do_not(problem):
     found = decode(table, spans, decoder="nest", n_sentences=n_sentences)
 
     columns = (spans.sentences, spans.starts, spans.ends)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
+    rows = list(zip(*(column.tolist() for column in columns), strict=True))
+    names = [span for span, row in zip(rows, table, strict=True) if row[1:].max() > row[0]]
     for row, (sentence, start, end) in zip(table, rows, strict=True):
+        probability = row[1:].exp().max().item()
         taken = {(span.start, span.end): span.probability for span in found[sentence]}
         crossed = [taken[a, b] for a, b in taken if a < start < b < end or start < a < end < b]
-        is_name = row[1:].max() > row[0]
+        met = [p for (a, b), p in taken.items() if a < end and start < b and (a, b) != (start, end)]
         if (start, end) in taken:
             assert not crossed
-        elif is_name:
-            assert max(crossed) >= row[1:].exp().max().item() - 1e-6
+            assert not met or probability > 0.5 or max(met) <= probability + 1e-6
+            assert not is_joined(start, end, taken)
+        elif (sentence, start, end) in names:
+            within = [(a, b) for number, a, b in names if number == sentence]
+            assert (
+                is_joined(start, end, within)
+                or max(crossed, default=0) >= probability - 1e-6
+                or (probability <= 0.5 + 1e-6 and max(met) >= probability - 1e-6)
+            )
+
+
+def test_a_span_from_one_name_to_another_is_none():
+    spans = make_spans((0, 0, 2), (0, 0, 5), (0, 1, 2), (0, 3, 5))
+    table = log_table([(0, 0, 3), (0, 0, 4), (0, 2, 0), (0, 0, 3)])
+
+    [found] = decode(table, spans, decoder="nest")
+
+    assert triples(found) == [(0, 2, "PER"), (1, 2, "LOC"), (3, 5, "PER")]
 
 
 @given(problems(), st.sampled_from(["greedy", "schedule"]))

@@ -176,9 +176,16 @@ def test_an_onnx_file_of_other_weights_is_found_out(exported, difference):
         check_onnx(scorer_of(model), out / "model.onnx")
 
 
-@pytest.mark.parametrize("settings", [{"head": {"pooling": "mean"}}, {"head": {"kind": "span"}}])
-def test_what_onnx_is_not_made_of_is_an_error(make_tagger, entities, tmp_path, capsys, settings):
-    run = make_tagger(**settings, encoder=entities if "kind" in settings["head"] else None)
+@pytest.mark.parametrize(
+    "head",
+    [
+        {"pooling": "mean"},
+        {"kind": "span"},
+        {"kind": "span", "span_features": "words", "span_products": 2},
+    ],
+)
+def test_what_onnx_is_not_made_of_is_an_error(make_tagger, entities, tmp_path, capsys, head):
+    run = make_tagger(head=head, encoder=entities if "kind" in head else None)
 
     with pytest.raises(SystemExit):
         main([str(run), "--output", str(tmp_path / "out"), "--to", "onnx"])

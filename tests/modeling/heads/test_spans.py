@@ -16,7 +16,7 @@ from modeling.data.sentence_batches import SentenceCollator
 from modeling.data.sentences import SentenceEncoder
 from modeling.data.tagset import TagSet
 from modeling.decoding.spans import decode_spans
-from modeling.models.spans import SpanHead, read_alone, remember
+from modeling.models.spans import FirstScores, SpanHead, read_alone, remember
 from modeling.models.text_encoder import build_encoder
 from modeling.tagging_config import SentencesConfig
 
@@ -126,6 +126,25 @@ def test_first_scores_are_a_linear_map_of_both_edges(with_features):
             torch.cat([weight, first.beside.weight], 1),
         )
     torch.testing.assert_close(scores, functional.linear(edges, weight, first.begin.bias))
+
+
+@pytest.mark.parametrize("rank", [0, 4])
+def test_only_products_tell_which_edges_belong_together(rank):
+    name = "B-PER I-PER"
+    texts = [("w1 w2", name), ("w3 w4", name), ("w1 w4", "O O"), ("w3 w2", "O O")]
+    batch = make_batch(texts=texts)
+    torch.manual_seed(0)
+    states = torch.randn(len(SUBWORDS), WIDTH)[batch.inputs.subwords]
+    first = FirstScores(width=WIDTH, n_features=0, n_classes=3, dropout=0.0, rank=rank)
+    optimizer = torch.optim.Adam(first.parameters(), lr=0.05)
+
+    for _ in range(200):
+        optimizer.zero_grad()
+        scores = first(states, batch.spans, None)
+        functional.cross_entropy(scores, batch.spans.labels).backward()
+        optimizer.step()
+
+    assert bool((scores.argmax(1) == batch.spans.labels).all()) == bool(rank)
 
 
 @pytest.mark.parametrize("kind", ["chosen", "entities"])
