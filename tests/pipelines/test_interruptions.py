@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from corpora.datasets.shards import open_dataset
-from corpora.store.inspection import main as shards
 from tests.killing import files_of
 from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, run
 
@@ -153,45 +152,6 @@ def test_full_disk_is_a_clear_error_and_the_next_run_goes_on(where, tmp_path):
     assert bool(list((tmp_path / "out").glob(".build/*/receipts/*"))) is (where == "train.json")
     assert run(tmp_path / "out", *options) == 0
     assert files_of(tmp_path / "out") == expected
-
-
-def test_flipped_bit_is_found_and_mended(tmp_path, capsys):
-    assert run(tmp_path / "out") == 0
-    before = files_of(tmp_path / "out")
-    shard = tmp_path / "out" / "ner" / "shard-00000.arrow"
-    data = bytearray(shard.read_bytes())
-    data[len(data) // 2] ^= 1
-    shard.write_bytes(data)
-
-    assert shards(["verify", str(tmp_path / "out")]) == 1
-    assert "ner/shard-00000.arrow: damaged" in capsys.readouterr().err
-    assert run(tmp_path / "out") == 0
-
-    assert files_of(tmp_path / "out") == before
-
-
-def test_complete_run_is_left_alone(tmp_path, capsys):
-    assert run(tmp_path / "out") == 0
-    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.arrow")}
-
-    assert run(tmp_path / "out") == 0
-
-    assert "already complete" in capsys.readouterr().out
-    assert times == {path: path.stat().st_mtime_ns for path in times}
-
-
-def test_failed_run_leaves_the_published_data_whole(tmp_path, capsys):
-    letters = tmp_path / "letters"
-    shutil.copytree(LETTERS, letters)
-    assert run(tmp_path / "out", inputs=letters) == 0
-    before = files_of(tmp_path / "out")
-    for number in range(11):
-        (letters / f"bad{number}.xml").write_text("<TEI>")
-
-    assert run(tmp_path / "out", inputs=letters) == 1
-
-    assert "nothing was published" in capsys.readouterr().err
-    assert files_of(tmp_path / "out") == before
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

@@ -65,14 +65,18 @@ def test_editions_with_line_numbers_are_planned_without_reading_them(tmp_path):
     assert plan(copies).inputs == before.inputs
 
 
-def test_complete_data_without_receipts_is_still_complete(output, capsys):
-    shutil.rmtree(output / ".build")
+def test_complete_data_are_left_alone_without_receipts_too(output, capsys):
+    times = {path: path.stat().st_mtime_ns for path in output.rglob("*.arrow")}
 
-    assert run(output) == 0
-    assert "already complete" in capsys.readouterr().out
+    for _ in range(2):
+        assert run(output) == 0
+        assert "already complete" in capsys.readouterr().out
+        shutil.rmtree(output / ".build", ignore_errors=True)
+
+    assert times == {path: path.stat().st_mtime_ns for path in times}
 
 
-def test_failed_other_run_leaves_the_receipts_so_that_one_shard_is_mended_alone(
+def test_failed_other_run_leaves_data_and_receipts_so_that_one_shard_is_mended_alone(
     tmp_path, capsys, monkeypatch
 ):
     monkeypatch.setattr("corpora.runs.plan.UNIT_FILES", 2)
@@ -81,8 +85,12 @@ def test_failed_other_run_leaves_the_receipts_so_that_one_shard_is_mended_alone(
     for number in range(11):
         (tmp_path / f"bad{number}.xml").write_text("<TEI>")
     assert run(tmp_path / "out", inputs=f"{tmp_path}/bad*.xml") == 1
+    assert "nothing was published" in capsys.readouterr().err
+    assert files_of(tmp_path / "out") == before
     shard = tmp_path / "out" / "ner" / "shard-00002.arrow"
     shard.write_bytes(shard.read_bytes()[:-1] + b"x")
+    assert shards(["verify", str(tmp_path / "out")]) == 1
+    assert "ner/shard-00002.arrow: damaged" in capsys.readouterr().err
 
     assert run(tmp_path / "out") == 0
 
