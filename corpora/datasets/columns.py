@@ -22,6 +22,15 @@ _LINKS = pa.list_(pa.struct([_MENTION.field(name) for name in ("start", "end", "
 Offsets = npt.NDArray[np.int32]
 
 
+def ends_of(lists: pa.ListArray) -> Offsets:
+    """Find the start of each list in ``lists.flatten()``, and the end of the last.
+
+    ``lists`` may be a slice; a null is an empty list.
+    """
+    lengths = pa.compute.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+
+
 class _Lists:
     """A growing column of lists of structs."""
 
@@ -197,8 +206,7 @@ class MentionColumn:
     @classmethod
     def of_column(cls, column: pa.ListArray) -> "MentionColumn":
         """Read the mentions of a column."""
-        lengths = pa.compute.list_value_length(column).fill_null(0).to_numpy()
-        return cls(column.flatten(), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
+        return cls(column.flatten(), ends_of(column))
 
     def numbers(self, name: str) -> Offsets:
         """Return a field of the mentions, ``start`` or ``end``, as an array."""

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corpora.datasets.columns import ends_of
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
 from corpora.document import Sentence
@@ -93,12 +94,8 @@ class SentenceColumns:
 
 
 def begins_of(lists: pa.ListArray) -> Indices:
-    """Find the start of each list in ``lists.flatten()``, and the end of the last.
-
-    ``lists`` may be a slice; a null is an empty list.
-    """
-    lengths = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
-    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    """Find the start of each list as ``ends_of`` does, as indices."""
+    return ends_of(lists).astype(np.int64)
 
 
 def to_columns(sentences: Iterable[Sentence]) -> Iterator[SentenceColumns]:

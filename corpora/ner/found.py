@@ -10,8 +10,9 @@ import json
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +29,7 @@ _EXCERPT = 200
 HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 """A lone surrogate, which no UTF-8 can hold."""
 
+T = TypeVar("T")
 Row = tuple[str, str, str]
 """A token, its tag, and its inner tag (``_`` for none)."""
 
@@ -212,6 +214,25 @@ def reject_record(
     """Build the rejection of the record with this number."""
     excerpt = "" if record is error else json.dumps(record, ensure_ascii=True)
     return replace(origin, unit="record").leave_out("record", error, number, excerpt=excerpt)
+
+
+def read_each(
+    records: Iterable[tuple[int, object]],
+    read: Callable[[object], T],
+    rejected: list[Rejected],
+    *,
+    origin: Origin,
+) -> Iterator[tuple[int, object, T]]:
+    """Read numbered records; those that are, or raise, a ``BadRecordError`` are rejected."""
+    for number, record in records:
+        try:
+            if isinstance(record, BadRecordError):
+                raise record
+            found = read(record)
+        except BadRecordError as error:
+            rejected.append(reject_record(number, error, record, origin=origin))
+        else:
+            yield number, record, found
 
 
 def check_characters(text: str) -> None:

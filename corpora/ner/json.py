@@ -90,14 +90,20 @@ def read_cluener(data: bytes, _: FileLayout, origin: Origin) -> PartSentences:
     return sentences.found(rejected)
 
 
-def _parse_line(raw: bytes) -> list[Row]:
+def parse_record(raw: bytes) -> object:
+    """Parse a line, or a whole file; what cannot be read is a ``BadRecordError``."""
     try:
-        record = json.loads(raw)
-    except UnicodeDecodeError as error:
-        raise BadRecordError("not_utf8", "bytes that are not UTF-8") from error
+        return json.loads(raw)
+    except UnicodeDecodeError:
+        return BadRecordError("not_utf8", "bytes that are not UTF-8")
     except (ValueError, RecursionError) as error:
-        raise BadRecordError("malformed_json", f"no JSON ({error})") from error
-    match record:
+        return BadRecordError("malformed_json", f"no JSON ({error})")
+
+
+def _parse_line(raw: bytes) -> list[Row]:
+    match parse_record(raw):
+        case BadRecordError() as error:
+            raise error
         case {"text": str(text), "label": dict(labels)} if text:
             pass
         case {"text": str(), "label": dict()}:

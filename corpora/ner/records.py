@@ -23,10 +23,10 @@ from corpora.ner.found import (
     Row,
     check_characters,
     label_of,
-    reject_record,
+    read_each,
     row_of,
 )
-from corpora.ner.json import MalformedJsonError, read_items
+from corpora.ner.json import MalformedJsonError, parse_record, read_items
 from corpora.ner.layout import FileLayout
 from corpora.ner.offsets import WrittenName
 from corpora.ner.parquet import INNER, TAGS, TOKENS
@@ -111,7 +111,7 @@ def records(data: bytes, *, where: str) -> Iterator[tuple[int, object]]:
     if start != b"[":
         for number, raw in enumerate(data.split(b"\n"), 1):
             if raw.strip():
-                yield number, _parse(raw)
+                yield number, parse_record(raw)
         return
     number = 0
     try:
@@ -129,10 +129,10 @@ def _array_in(data: bytes) -> bytes | None:
 
     In the beginning of such an object, whose end is not there, it is found by its key.
     """
-    first = _parse(data.lstrip().partition(b"\n")[0])
+    first = parse_record(data.lstrip().partition(b"\n")[0])
     if isinstance(first, dict) and (_parts_or_none(first) or names_at_tokens(first) is not None):
         return None
-    whole = _parse(data) if isinstance(first, BadRecordError) else first
+    whole = parse_record(data) if isinstance(first, BadRecordError) else first
     match whole:
         case dict():
             found = next((whole[key] for key in _LISTS if isinstance(whole.get(key), list)), None)
@@ -145,30 +145,16 @@ def _array_in(data: bytes) -> bytes | None:
     return None
 
 
-def _parse(raw: bytes) -> object:
-    try:
-        return json.loads(raw)
-    except UnicodeDecodeError:
-        return BadRecordError("not_utf8", "bytes that are not UTF-8")
-    except (ValueError, RecursionError) as error:
-        return BadRecordError("malformed_json", f"no JSON ({error})")
-
-
-def read_tokens(data: bytes, _: FileLayout, origin: Origin) -> PartSentences:
+def read_tokens(data: bytes, __: FileLayout, origin: Origin) -> PartSentences:
     """Read objects with tokens, tags and inner tags, in keys named as in Parquet."""
-    sentences = Gathered()
-    rejected = []
-    for number, record in records(data, where=origin.source):
-        try:
-            sentences.add(number, _sentence(record))
-        except BadRecordError as error:
-            rejected.append(reject_record(number, error, record, origin=origin))
+    sentences, rejected = Gathered(), list[Rejected]()
+    found = records(data, where=origin.source)
+    for number, _, rows in read_each(found, _sentence, rejected, origin=origin):
+        sentences.add(number, rows)
     return sentences.found(rejected)
 
 
 def _sentence(record: object) -> list[Row]:
-    if isinstance(record, BadRecordError):
-        raise record
     tokens = _list(record, TOKENS, str)
     tags, inner = _list(record, TAGS, str), _list(record, INNER, str)
     if not tokens or tags is None:
@@ -197,12 +183,7 @@ def read_texts(
     texts: list[NamedText] = []
     rejected: list[Rejected] = []
     counters: Counter[str] = Counter()
-    for number, record in records:
-        try:
-            text, names = _text_of(record)
-        except BadRecordError as error:
-            rejected.append(reject_record(number, error, record, origin=origin))
-            continue
+    for number, record, (text, names) in read_each(records, _text_of, rejected, origin=origin):
         if isinstance(record, dict) and record.get("answer") in _NOT_ACCEPTED:
             counters["texts.not accepted"] += 1
         else:
@@ -219,8 +200,6 @@ def read_texts(
 
 def _text_of(record: object) -> tuple[str, list[WrittenName]]:
     """Read a text and its names from a value; raises ``BadRecordError``."""
-    if isinstance(record, BadRecordError):
-        raise record
     parts = _parts(record)
     if parts is None:
         raise BadRecordError("no_label", "no text with a list of names")

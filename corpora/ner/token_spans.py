@@ -20,7 +20,7 @@ from corpora.ner.found import (
     Row,
     check_characters,
     label_of,
-    reject_record,
+    read_each,
 )
 from corpora.tagging import to_iob2
 
@@ -80,12 +80,7 @@ def read_token_spans(records: Iterable[tuple[int, object]], origin: Origin) -> P
     ids: list[str] = []
     rejected: list[Rejected] = []
     counters: Counter[str] = Counter()
-    for number, record in records:
-        try:
-            made, own = _rows(record)
-        except BadRecordError as error:
-            rejected.append(reject_record(number, error, record, origin=origin))
-            continue
+    for number, record, (made, own) in read_each(records, _rows, rejected, origin=origin):
         id = f"{origin.source}:{number}"
         for rows in made:
             sentences.add(number, rows)
@@ -109,8 +104,6 @@ def _document(record: object) -> str | None:
 
 def _rows(record: object) -> tuple[list[list[Row]], Counter[str]]:
     """Read the sentences of a record; raises ``BadRecordError``."""
-    if isinstance(record, BadRecordError):
-        raise record
     found = _sentences(record)
     if found is None:
         raise BadRecordError("columns", "no object with tokens and names at their numbers")

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.datasets.columns import (
     MentionColumn,
+    ends_of,
     list_array,
     mention_array,
     with_columns,
@@ -107,7 +107,7 @@ def resolve_blocks(pages: pa.RecordBatch, wiki: str, redirects: RedirectTable) -
 
     ``blocks_led_on`` notes for the next refresh which titles were redirects.
     """
-    ends, structs = _ends(pages.column("blocks")), pages.column("blocks").flatten()
+    ends, structs = ends_of(pages.column("blocks")), pages.column("blocks").flatten()
     links = MentionColumn.of_column(structs.field("mentions"))
     written = links.structs.field("entity").dictionary_encode()
     titles = redirects.resolve(written.dictionary).take(written.indices)
@@ -146,7 +146,7 @@ def _with_links(
 def finished_blocks(pages: pa.RecordBatch) -> pa.RecordBatch:
     """Build the rows of ``blocks`` for a batch of pages with resolved links: with ids."""
     column = pages.column("blocks")
-    ends = _ends(column)
+    ends = ends_of(column)
     lengths = np.diff(ends)
     structs = column.flatten()
     documents = pages.column("id").take(pa.array(np.repeat(np.arange(len(pages)), lengths)))
@@ -158,15 +158,6 @@ def finished_blocks(pages: pa.RecordBatch) -> pa.RecordBatch:
     }
     arrays = [columns[name] if name in columns else structs.field(name) for name in _BLOCKS.names]
     return pa.RecordBatch.from_arrays(arrays, schema=_BLOCKS)
-
-
-def _ends(column: pa.ListArray) -> npt.NDArray[np.int32]:
-    """Return the offsets of a list column in the array that ``flatten`` returns.
-
-    One offset where each list begins, and the end of the last; a null is an empty list.
-    """
-    lengths = pc.list_value_length(column).fill_null(0).to_numpy()
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
 
 
 def _ids(documents: pa.StringArray, numbers: pa.Array) -> pa.StringArray:

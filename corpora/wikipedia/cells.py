@@ -22,7 +22,8 @@ _SPAN = re.compile(r"\b(row|col)span\s*=\s*[\"']?\s*(\d{1,5})", re.IGNORECASE)
 _TAG = re.compile(r"<(/?)(tr|td|th|caption)\b([^<>]*)>", re.IGNORECASE)
 _OPENING = re.compile(r"[\s:*#;]*(?:(\{\|)|<table\b[^<>]*>)", re.IGNORECASE)
 _CLOSING = re.compile(r"(?:\n[ \t]*\|\}|</table\s*>)\s*\Z", re.IGNORECASE)
-_KINDS = {"th": "head", "td": "data", "caption": "caption"}
+KINDS = {"th": "head", "td": "data", "caption": "caption"}
+"""The kind of the cell that each tag makes."""
 _HOLES = re.compile("\x00\\d+\x00|\x0e\\d+\x0e|[\x01\x06]")
 """The marks that show no text."""
 _NO_NAME = re.compile(r"[<>\[\]{}]")
@@ -232,7 +233,7 @@ def _written_with_tags(text: str) -> Iterator[Cell]:
         if name == "tr":
             grid.end_row()
         elif not tag[1]:
-            cell = grid.add(_KINDS[name], tag[3], "")
+            cell = grid.add(KINDS[name], tag[3], "")
     if cell:
         cell.text = text[position:]
         yield cell

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from corpora.datasets.columns import (
     MentionColumn,
+    ends_of,
     mention_array,
     with_columns,
     with_field,
@@ -171,7 +172,7 @@ def _count_examples(
     """Count examples and their words in each document, with links alone and with all mentions."""
     counts: dict[str, list[int]] = {name: [] for name in EXAMPLE_COUNTS}
     column = pages.column("sentences")
-    ends = np.concatenate([[0], np.cumsum(pc.list_value_length(column).to_numpy())])
+    ends = ends_of(column)
     starts, stops = (column.flatten().field(name).to_numpy() for name in ("start", "end"))
     versions = [
         (name, mentions.numbers("start"), mentions.ends.tolist())

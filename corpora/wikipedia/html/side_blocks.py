@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 from corpora.system.parsing import ParseError, parse_json
 from corpora.wikipedia.aside import Cell, SideBlock
 from corpora.wikipedia.blocks import TitleLink
-from corpora.wikipedia.cells import Grid, assemble
+from corpora.wikipedia.cells import KINDS, Grid, assemble
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
 _ID = re.compile(r"#(cite_note-.+)")
 _NAMED = re.compile(r"cite_note-(.*\D.*)[-_]\d+(?:-\d+)?$")
-_KINDS = {"td": "data", "th": "head", "caption": "caption"}
 _SECTIONS = frozenset({"tbody", "thead", "tfoot"})
 _TEMPLATE = re.compile(r'"target":\{"wt":("(?:[^"\\]|\\.)*")')
 
@@ -132,7 +131,7 @@ def _table(node: "LexborNode") -> "Iterator[tuple[Cell, LexborNode]]":
     for row in _rows(node):
         grid.end_row()
         for cell in [row] if row.tag == "caption" else row.iter():
-            if kind := _KINDS.get(cell.tag or ""):
+            if kind := KINDS.get(cell.tag or ""):
                 rows, columns = (cell.attributes.get(f"{way}span") for way in ("row", "col"))
                 spans = f"rowspan={rows or 1} colspan={columns or 1}"
                 yield grid.add(kind, spans, ""), cell
