@@ -17,6 +17,7 @@ from corpora.ner.bad_records import BadRecordError
 from corpora.ner.exchange import unescape
 from corpora.ner.found import Gathered, Origin, PartSentences, Row, check_characters, label_of
 from corpora.ner.layout import TAB, FileLayout
+from corpora.ner.offsets import utf16_units
 from corpora.ner.token_spans import tagged
 
 _LAYER = re.compile(r"#T_(SP|CH|RL)=([^|]*)\|?(.*)")
@@ -133,7 +134,7 @@ def _add(sentence: _Sentence, match: re.Match[str], layout: FileLayout, *, line:
     start, end, token = int(match[3]), int(match[4]), unescape(match[5])
     if "." not in match[0].partition("\t")[0]:
         check_characters(token)
-        if not token.strip() or _units(token) != end - start:
+        if not token.strip() or utf16_units(token)[-1] != end - start:
             what = f"{token!r} has not the {end - start} characters of {start}–{end}"
             raise BadRecordError("empty_token", what)
         sentence.tokens.append((start, end, token))
@@ -158,10 +159,6 @@ def _values(cell: str) -> Iterator[tuple[str, str]]:
             raise BadRecordError("bad_tag", f"{cell[:80]!r} is no value with a number in brackets")
         yield match[1], match[2] or ""
         at = match.end() + 1
-
-
-def _units(text: str) -> int:
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _rows(sentence: _Sentence, counters: Counter[str]) -> list[Row]:
