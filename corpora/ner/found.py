@@ -228,11 +228,11 @@ def read_each(
         try:
             if isinstance(record, BadRecordError):
                 raise record
-            found = read(record)
+            content = read(record)
         except BadRecordError as error:
             rejected.append(reject_record(number, error, record, origin=origin))
         else:
-            yield number, record, found
+            yield number, record, content
 
 
 def check_characters(text: str) -> None:

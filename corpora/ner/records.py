@@ -148,8 +148,8 @@ def _array_in(data: bytes) -> bytes | None:
 def read_tokens(data: bytes, __: FileLayout, origin: Origin) -> PartSentences:
     """Read objects with tokens, tags and inner tags, in keys named as in Parquet."""
     sentences, rejected = Gathered(), list[Rejected]()
-    found = records(data, where=origin.source)
-    for number, _, rows in read_each(found, _sentence, rejected, origin=origin):
+    objects = records(data, where=origin.source)
+    for number, _, rows in read_each(objects, _sentence, rejected, origin=origin):
         sentences.add(number, rows)
     return sentences.found(rejected)
 
