@@ -108,13 +108,40 @@ def test_names_are_added_and_common_words_are_not(inputs, tmp_path):
 
 
 def test_a_name_inside_a_longer_name_that_nobody_listed_is_held_back(tmp_path):
-    more = document(99, "See the ", ("Velmo", "Velmo"), " and then the Albta Tower, and Albta now.")
+    text = " and then the Albta Tower, a sub-Albta, and Albta now."
+    more = document(99, "See the ", ("Velmo", "Velmo"), text)
     write_dataset(tmp_path / "documents", *[[*wiki(), more]])
     (tmp_path / "forms.tsv").write_text(FORMS, encoding="utf-8")
 
     assert run(tmp_path, tmp_path / "out", "--min-precision", "0.8") == 0
 
     assert added(tmp_path / "out")[-1] == ("Albta", " now.")
+    assert not {("Albta", " Tower, "), ("Albta", ", and Al")} & {*added(tmp_path / "out")}
+
+
+def test_in_scripts_without_capitals_a_word_of_longer_names_after_a_form_shows_one(tmp_path):
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    hebrew = {ord(x): 0x5D0 + n for n, c in enumerate(letters) for x in (c, c.upper())}
+    more = document(99, "See ", ("Velmo", "Velmo"), " and Nimta Museum, and Nimta now.")
+    documents = [
+        replace(
+            each,
+            text=each.text.translate(hebrew),
+            mentions=[
+                replace(m, entity=f"x:{m.entity[2:].translate(hebrew)}") for m in each.mentions
+            ],
+        )
+        for each in [*wiki(), more]
+    ]
+    write_dataset(tmp_path / "documents", documents)
+    towns = [town.translate(hebrew) for town in TOWNS]
+    lines = "".join(f"{town}\tx:{town}\t1\t0.4\n" for town in towns)
+    (tmp_path / "forms.tsv").write_text(lines, encoding="utf-8")
+
+    assert run(tmp_path, tmp_path / "out", "--min-precision", "0.5") == 0
+
+    assert added(tmp_path / "out")[-1] == (towns[-2], " now.".translate(hebrew))
+    assert (towns[-2], " Museum,".translate(hebrew)) not in added(tmp_path / "out")
 
 
 def test_a_form_is_added_only_if_it_is_the_title(tmp_path):
