@@ -57,7 +57,7 @@ LINKED, PRIOR, TITLE, AFTER, BEFORE, TYPE, INSIDE, NAME = 0, 2, 11, 13, 14, 15, 
 """The features by which a refusal is explained, and those of a name before a small word."""
 PART = 0.4
 """The log-odds above which the word after a form counts as a part of the name: links have it inside
-half again as often as after them. It decides where no letters are capitals that could show it."""
+half again as often as after them. It decides where it has a capital, or no letters have any."""
 
 
 @dataclass(frozen=True)
@@ -126,11 +126,11 @@ class JudgedPlaces:
 
     def _are_parts(self, features: Floats) -> npt.NDArray[np.bool_]:
         """Tell which places are parts of longer names: by hyphens, capitals, and words in links."""
+        has_no_case = self.spelling[:, UNCASED] > 0
         is_part = self.texts.contexts.are_joined(self.found.starts, self.found.ends)
-        is_part |= (self.spelling[:, UNCASED] > 0) & (features[:, TYPE] > PART)
+        is_part |= (has_no_case | (features[:, AFTER] > 0)) & (features[:, TYPE] > PART)
         if primary_language(self.texts.lang) not in NOUNS_HAVE_CAPITALS:
-            is_one_word = self.spelling[:, 0] <= 1
-            is_part |= (features[:, AFTER] > 0) | (features[:, BEFORE] > 0) & is_one_word
+            is_part |= (features[:, BEFORE] > 0) & (self.spelling[:, 0] <= 1)
         return np.asarray(is_part)
 
     def means_same(self, links: Numbers) -> npt.NDArray[np.bool_]:

@@ -108,7 +108,7 @@ def test_names_are_added_and_common_words_are_not(inputs, tmp_path):
 
 
 def test_a_name_inside_a_longer_name_that_nobody_listed_is_held_back(tmp_path):
-    text = " and then the Albta Tower, a sub-Albta, and Albta now."
+    text = " and then the Albta Museum, a sub-Albta, and Albta now."
     more = document(99, "See the ", ("Velmo", "Velmo"), text)
     write_dataset(tmp_path / "documents", *[[*wiki(), more]])
     (tmp_path / "forms.tsv").write_text(FORMS, encoding="utf-8")
@@ -116,7 +116,7 @@ def test_a_name_inside_a_longer_name_that_nobody_listed_is_held_back(tmp_path):
     assert run(tmp_path, tmp_path / "out", "--min-precision", "0.8") == 0
 
     assert added(tmp_path / "out")[-1] == ("Albta", " now.")
-    assert not {("Albta", " Tower, "), ("Albta", ", and Al")} & {*added(tmp_path / "out")}
+    assert not {("Albta", " Museum,"), ("Albta", ", and Al")} & {*added(tmp_path / "out")}
 
 
 def test_in_scripts_without_capitals_a_word_of_longer_names_after_a_form_shows_one(tmp_path):
