@@ -42,7 +42,8 @@ def stems(text: str) -> list[str]:
 
 def changes_of(pairs: Iterable[tuple[int, str, str]]) -> Changes:
     """Describe the endings of forms that are like titles: number, form and title of each."""
-    rows = [(number, *change) for number, form, title in pairs for change in _changed(form, title)]
+    others = (each for each in pairs if each[1].lower() != each[2].lower())
+    rows = [(number, *change) for number, *pair in others for change in _changed(*pair)]
     *numbers, endings = zip(*rows, strict=True) if rows else ((), (), (), ())
     hashes = long_hashes(pa.array(endings, pa.string()))
     return np.column_stack([np.array(numbers, np.uint64).T, hashes])
