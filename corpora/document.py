@@ -5,9 +5,12 @@ Offsets count Unicode code points, and spans are half-open: ``text[start:end]`` 
 
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import NoneType
 from typing import Final, Generic, Literal, TypeVar, get_args
+
+import msgspec
+from msgspec.structs import astuple, force_setattr
 
 from corpora.errors import InvalidDocumentError
 
@@ -22,8 +25,8 @@ _STRING_OR_NONE: Final[_Kind] = (str, NoneType)
 _MAP: Final[_Kind] = (dict, Mapping)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
+@dataclass(frozen=True, order=True, init=False, repr=False, match_args=False)
+class Span(msgspec.Struct, frozen=True, gc=False):
     """A non-empty span of a text: the characters from ``start`` up to ``end``, half-open."""
 
     start: int
@@ -32,8 +35,8 @@ class Span:
     def __post_init__(self) -> None:
         """Refuse an empty or negative span; whole numbers of NumPy become ``int``."""
         if type(self.start) is not int or type(self.end) is not int:
-            object.__setattr__(self, "start", _whole(self.start))
-            object.__setattr__(self, "end", _whole(self.end))
+            force_setattr(self, "start", _whole(self.start))
+            force_setattr(self, "end", _whole(self.end))
         if not 0 <= self.start < self.end:
             raise InvalidDocumentError(f"span {self.start}:{self.end} is empty or negative")
 
@@ -59,8 +62,8 @@ def _check_types(thing: "Document | Mention | Sentence", kinds: Mapping[str, _Ki
             )
 
 
-@dataclass(frozen=True, slots=True)
-class Paragraph(Span):
+@dataclass(frozen=True, init=False, repr=False, match_args=False)
+class Paragraph(Span, frozen=True, gc=False):
     """A block of text; ``kind`` names its kind (``p``, ``head``, ``cell``, ``note``, …)."""
 
     kind: str = "p"
@@ -81,8 +84,8 @@ def part_of_text(kind: str) -> str:
     return _PARTS.get(kind, "text")
 
 
-@dataclass(frozen=True, slots=True)
-class Mention(Span):
+@dataclass(frozen=True, init=False, repr=False, match_args=False)
+class Mention(Span, frozen=True, gc=False):
     """A mention: a span that names something."""
 
     entity: str | None = None
@@ -92,7 +95,11 @@ class Mention(Span):
     origin: Origin = "annotation"
     score: float | None = None
     """The probability of a predicted mention; None where there is none."""
-    attributes: Mapping[str, str] = field(default_factory=dict, hash=False)
+    attributes: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        """Return the hash of all but the attributes."""
+        return hash(astuple(self)[:-1])
 
     @property
     def key(self) -> tuple[int, int, str | None, str | None]:
@@ -119,8 +126,8 @@ class Mention(Span):
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, match_args=False)
+class Document(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A text with its mentions, in reading order; mentions may nest but never cross."""
 
     id: str
@@ -145,7 +152,11 @@ class Document:
     """The mentions, ordered by start, the longer one first."""
     categories: tuple[str, ...] = ()
     """The titles of the categories of a wiki's page, without the name of their namespace."""
-    metadata: Mapping[str, str] = field(default_factory=dict, hash=False)
+    metadata: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        """Return the hash of all but the metadata."""
+        return hash(astuple(self)[:-1])
 
     def __post_init__(self) -> None:
         """Raise ``InvalidDocumentError`` for an empty id, or spans that leave the text or cross.
@@ -189,7 +200,10 @@ def _make_tuple(thing: "Document | Sentence", name: str) -> tuple[object, ...]:
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise InvalidDocumentError(f"{thing.id}: {name} is {value!r:.60}, no tuple or list")
     made = tuple(value)
-    object.__setattr__(thing, name, made)
+    if isinstance(thing, Document):
+        force_setattr(thing, name, made)
+    else:
+        object.__setattr__(thing, name, made)
     return made
 
 

@@ -97,7 +97,7 @@ def test_imports_keep_their_direction():
 
 
 def test_every_library_is_of_the_core_or_names_its_extra():
-    core = {"icu4py", "jinja2", "numpy", "pyarrow", "rapidgzip"}
+    core = {"icu4py", "jinja2", "msgspec", "numpy", "pyarrow", "rapidgzip"}
     no_extra = {"_typeshed", "threadpoolctl", "triton", "umap"}  # types; beside others; asked for
     no_extra.add("compression")  # of Python since 3.14
     known = {*sys.stdlib_module_names, *PACKAGES, "onoma", *core, *EXTRAS, *no_extra}

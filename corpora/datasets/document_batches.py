@@ -5,8 +5,7 @@ the constructors are left out.
 """
 
 import gc
-from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, repeat
 from operator import attrgetter
 from typing import Any, Final, TypeVar
@@ -15,73 +14,94 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct, defstruct
+from msgspec.structs import force_setattr
 
 from corpora.datasets.rows import document_from_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.document import ORIGINS, Document, Mention, Paragraph, Span
 
+S = TypeVar("S", bound=Struct)
 T = TypeVar("T")
 _COLUMNS: Final = SCHEMAS["documents"].columns
-_KINDS: Final = {"paragraphs": Paragraph, "sentences": Span, "mentions": Mention, "categories": str}
-_NESTED: Final = (*_KINDS, "metadata")
+_SPANS: Final = {"paragraphs": Paragraph, "sentences": Span, "mentions": Mention}
+_NESTED: Final = (*_SPANS, "categories", "metadata")
+_UNIQUE: Final = {"id", "text", "title", "url", "revision", "timestamp"}
+"""Columns in which few values are equal."""
+_UNCHECKED: Final[dict[type[Struct], Callable[..., Struct]]] = {
+    kind: defstruct(
+        kind.__name__,
+        [*kind.__annotations__],
+        bases=kind.__bases__,
+        namespace={"__post_init__": callable},
+        frozen=True,
+        gc=False,
+    )
+    for kind in (Span, Paragraph, Mention, Document)
+}
+"""Classes of the same form whose constructors check nothing."""
 _Ints = npt.NDArray[np.int64]
 
 
-def documents_of(batch: pa.RecordBatch) -> list[Document]:
+def documents_of(batch: pa.RecordBatch) -> Iterator[Document]:
     """Make the documents of a batch of a ``documents`` dataset.
 
     Raises ``InvalidDocumentError`` as the constructor of a document does.
     """
-    if not _is_right(batch):
-        return list(map(document_from_row, batch.to_pylist()))  # it says what is wrong
+    lists = {name: _values(batch.column(name)) for name in _NESTED}
+    if not _is_right(batch, lists):
+        return iter([*map(document_from_row, batch.to_pylist())])  # it says what is wrong
     is_collecting = gc.isenabled()
     gc.disable()  # among many new objects it would look for cycles again and again
     try:
         columns = {
-            name: _divided(*_parts(batch, name)) if name in _KINDS else _objects(batch.column(name))
-            for name in batch.schema.names
-            if name != "metadata"
+            name: _parts(name, *lists[name])
+            if name in lists
+            else batch.column(name).to_pylist()
+            if name in _UNIQUE
+            else _objects(batch.column(name))
+            for name in Document.__struct_fields__
         }
-        return _made(Document, columns | {"metadata": _maps(batch.column("metadata"))})
     finally:
         if is_collecting:
             gc.enable()
+    return _of_kind(Document, map(_UNCHECKED[Document], *columns.values()))
 
 
-def _parts(batch: pa.RecordBatch, name: str) -> tuple[list[object], _Ints]:
-    """Make the spans, or categories, of a column; return also where each document's begin."""
-    values, offsets = _lists(batch, name)
-    kind = _KINDS[name]
-    if kind is str:
-        return _objects(values), offsets
+def _of_kind(kind: type[S], things: Iterable[Struct]) -> Iterator[S]:
+    """Make things of a class of what its class without checks made."""
+    for thing in things:
+        force_setattr(thing, "__class__", kind)
+        yield thing  # type: ignore[misc] # it is one now
+
+
+def _parts(name: str, values: pa.Array, offsets: _Ints) -> Iterable[object]:
+    """Make the spans, or categories, of a column; their tuples are made one by one."""
+    if name == "metadata":
+        return _maps(values, offsets)
+    things = _objects(values) if name == "categories" else _made(_SPANS[name], values)
+    return map(tuple, _divided(things, offsets))
+
+
+def _made(kind: type[S], values: pa.StructArray) -> list[S]:
+    """Make spans of a class by its fields, which are checked already."""
     columns = {
-        field.name: (_maps if pa.types.is_list(field.type) else _objects)(column)
+        field.name: _maps(*_values(column)) if pa.types.is_list(field.type) else _objects(column)
         for field, column in zip(values.type, values.flatten(), strict=True)
     }
-    return _made(kind, columns), offsets
-
-
-def _made(kind: type[T], columns: Mapping[str, Sequence[object]]) -> list[T]:
-    """Make objects of a class with slots by its fields, which are checked already."""
-    things = [*map(object.__new__, repeat(kind, len(columns[next(iter(columns))])))]
-    for name, values in columns.items():
-        deque(map(getattr(kind, name).__set__, things, values), maxlen=0)
-    return things
-
-
-def _lists(batch: pa.RecordBatch, name: str) -> tuple[pa.Array, _Ints]:
-    """Return the values of all lists in a column, and where each list begins and ends."""
-    return _values(batch.column(name))
+    fields = map(columns.__getitem__, kind.__struct_fields__)
+    return [*_of_kind(kind, map(_UNCHECKED[kind], *fields))]
 
 
 def _values(lists: pa.ListArray) -> tuple[pa.Array, _Ints]:
-    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
-    return lists.flatten(), np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    """Return the values of all lists in a column, and where each list begins and ends."""
+    lengths = pc.list_value_length(lists)
+    lengths = lengths.fill_null(0) if lists.null_count else lengths
+    return lists.flatten(), np.append(0, np.cumsum(lengths.to_numpy(), dtype=np.int64))
 
 
-def _divided(values: list[T], offsets: _Ints) -> list[tuple[T, ...]]:
-    rest = iter(values)
-    return [tuple(islice(rest, length)) for length in np.diff(offsets).tolist()]
+def _divided(values: Iterable[T], offsets: _Ints) -> Iterator[Iterator[T]]:
+    return map(islice, repeat(iter(values)), np.diff(offsets).tolist())
 
 
 def _objects(array: pa.Array) -> list[Any]:  # Any: Arrow does not tell Python types of columns
@@ -90,37 +110,33 @@ def _objects(array: pa.Array) -> list[Any]:  # Any: Arrow does not tell Python t
         return [None] * len(array)
     if pa.types.is_string(array.type):
         encoded = array.dictionary_encode()
-        strings = [*encoded.dictionary.to_pylist(), None]
-        places = pc.fill_null(encoded.indices, len(strings) - 1)
-        return [strings[place] for place in places.to_numpy().tolist()]
+        strings, places = encoded.dictionary.to_numpy(zero_copy_only=False), encoded.indices
+        if array.null_count:
+            strings, places = np.array([*strings, None]), places.fill_null(len(strings))
+        return list(strings[places.to_numpy()].tolist())
     if array.null_count:
         return list(array.to_pylist())
     return list(array.to_numpy().tolist())
 
 
-def _maps(pairs: pa.ListArray) -> list[dict[str, str]]:
-    values, offsets = _values(pairs)
-    if not len(values):
-        return [{} for _ in range(len(pairs))]
-    rest = zip(*map(_objects, values.flatten()), strict=True)
+def _maps(pairs: pa.StructArray, offsets: _Ints) -> list[dict[str, str]]:
+    rest = zip(*map(_objects, pairs.flatten()), strict=True)
     return [dict(islice(rest, n)) if n else {} for n in np.diff(offsets).tolist()]
 
 
-def _is_right(batch: pa.RecordBatch) -> bool:
+def _is_right(batch: pa.RecordBatch, lists: Mapping[str, tuple[pa.Array, _Ints]]) -> bool:
     """Tell whether the rows are valid documents: what the constructors check."""
     lengths = pc.utf8_length(batch.column("text")).to_numpy()
-    ids, categories = batch.column("id"), batch.column("categories").flatten()
-    mentions, offsets = _lists(batch, "mentions")
+    mentions, offsets = lists["mentions"]
     columns = dict(zip((field.name for field in mentions.type), mentions.flatten(), strict=True))
     scores = columns["score"].drop_null().to_numpy()
-    metadata = batch.column("metadata").flatten()
-    attributes = columns["attributes"].flatten()
+    metadata, attributes = lists["metadata"][0], columns["attributes"].flatten()
     return (
-        not (pc.any(pc.equal(ids, "")).as_py() or categories.null_count)
+        not (pc.any(pc.equal(batch.column("id"), "")).as_py() or lists["categories"][0].null_count)
         and not any(a.null_count for a in (*metadata.flatten()[:1], *attributes.flatten()[:1]))
         and {*columns["origin"].unique().to_pylist()} <= ORIGINS
         and bool(((scores >= 0) & (scores <= 1)).all())
-        and all(_are_disjoint(*_lists(batch, name), lengths) for name in _NESTED[:2])
+        and all(_are_disjoint(*lists[name], lengths) for name in _NESTED[:2])
         and _are_nested(mentions, offsets, lengths)
     )
 
