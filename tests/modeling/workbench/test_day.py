@@ -14,12 +14,20 @@ from tests.modeling.workbench.conftest import options_to_serve
 from tests.modeling.workbench.sample import make_sample
 
 
+HEAR = """addEventListener("DOMContentLoaded", () => {
+    const line = document.querySelector("#say");
+    window.heard = [];
+    new MutationObserver(() => heard.push(line.textContent)).observe(line, { childList: true });
+});"""
+
+
 class Editor:
     """Somebody who only types."""
 
     def __init__(self, browser):
         context = browser.new_context(locale="en-GB", viewport={"width": 1280, "height": 800})
         self.page, self.faults, self.n_keys = context.new_page(), [], 0
+        self.page.add_init_script(HEAR)  # what the page says goes after some seconds
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
 
     def open(self, address):
@@ -38,6 +46,10 @@ class Editor:
             self.page.wait_for_function(
                 "n => performance.getEntriesByName('key').length >= n", arg=self.n_keys
             )
+
+    def hear(self, text):
+        """Wait until the page says something, or has said it."""
+        self.page.wait_for_function("text => heard.some((said) => said.includes(text))", arg=text)
 
     def current(self):
         """Return what the panel says of the current name."""

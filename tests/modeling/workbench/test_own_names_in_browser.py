@@ -34,7 +34,7 @@ def go_to_own(editor):
 
 def save(editor):
     editor.press("s")
-    editor.page.wait_for_selector("#say:has-text('written')")
+    editor.hear("written")
 
 
 def test_a_click_shows_the_element_of_a_name_and_keys_correct_it(sample, serve, browser):
