@@ -13,7 +13,6 @@ from corpora.tei.undo import undo
 from tests.modeling.workbench.conftest import options_to_serve
 from tests.modeling.workbench.sample import make_sample
 
-
 HEAR = """addEventListener("DOMContentLoaded", () => {
     const line = document.querySelector("#say");
     window.heard = [];
