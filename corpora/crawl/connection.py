@@ -125,7 +125,8 @@ class _CheckedNetwork(httpcore2.NetworkBackend):
         except PrivateAddressError as error:
             raise ExchangeError("private_address", str(error)) from error
         except (OSError, UnicodeError) as error:
-            raise ExchangeError("host_down", f"the name cannot be resolved ({error}).") from error
+            what = f"the name cannot be resolved ({error})."
+            raise ExchangeError("host_down", what) from error
         for address in found:
             left = min(CONNECT_S, limits.deadline - time.monotonic())
             if left <= 0:

@@ -119,7 +119,8 @@ class Fetcher:
             return NoAnswer(target.url, "bound_depth", detail)
         rules = self._hosts.rules(target, site)
         mining = rules.decide(target)
-        return _forbidden(request, rules, mining) or self._run(request, rules.robots, mining)
+        refused = _forbidden(request, rules, mining)
+        return refused or self._run(request, rules.robots, mining)
 
     def _ask_for_rules(self, request: Request, robots: Robots) -> Fetched | NoAnswer:
         """Fetch robots.txt or tdmrep.json, from this host or the one that a redirect leads to."""
@@ -261,7 +262,8 @@ class Fetcher:
             entry = self._note(request, self._archive.add(record))
             return to_fetched(self._archive.read(before), before, max_bytes=max_bytes), entry
         if response.status in TRANSIENT:
-            asked = replace(asked, wait=retry_after(response.headers, now=self._clock.now()))
+            wait = retry_after(response.headers, now=self._clock.now())
+            asked = replace(asked, wait=wait)
         try:
             found = fetched(response.answer(), asked.url, max_bytes=max_bytes)
         except BodyError as error:

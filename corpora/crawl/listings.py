@@ -155,7 +155,8 @@ def _read_xml(body: bytes, url: str) -> tuple[str, list[ListingEntry]]:
     if root not in _KINDS:
         raise ListingError(f"{url}: neither a sitemap nor a feed, but <{root}>.")
     # if the list is cut off, the last address may be incomplete
-    return _KINDS[root], entries if body.endswith(b">") or _ends(root, body) else entries[:-1]
+    is_whole = body.endswith(b">") or _ends(root, body)
+    return _KINDS[root], entries if is_whole else entries[:-1]
 
 
 def _ends(root: str, body: bytes) -> bool:
@@ -285,7 +286,8 @@ def read_links(body: bytes, *, url: str, content_type: str | None) -> PageLinks:
 
 
 def _is_nofollow(meta: dict[str, str]) -> bool:
-    return meta.get("name", "").lower() == "robots" and forbids_following(meta.get("content", ""))
+    value = meta.get("content", "")
+    return meta.get("name", "").lower() == "robots" and forbids_following(value)
 
 
 def forbids_following(directives: str) -> bool:

@@ -253,7 +253,8 @@ class _Crawl:
             self.runner = AsyncCrawlerRunner(dict(SETTINGS))
             log.info("session %s, archive: %s", session, self.fetcher.repaired)
             downloader = Downloader(self.fetcher, threads)
-            Thread(target=self._listen, args=(asyncio.get_running_loop(),), daemon=True).start()
+            loop = asyncio.get_running_loop()
+            Thread(target=self._listen, args=(loop,), daemon=True).start()
             progress = asyncio.create_task(self._report_progress())
             try:
                 async with asyncio.TaskGroup() as group:

@@ -76,7 +76,8 @@ def by_language(batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBa
     """Yield each language of a batch with its documents."""
     column = batch.column("lang")
     for lang in column.unique().to_pylist():
-        yield lang, batch.filter(pc.is_null(column) if lang is None else pc.equal(column, lang))
+        is_of = pc.is_null(column) if lang is None else pc.equal(column, lang)
+        yield lang, batch.filter(is_of)
 
 
 class OccurrenceCounter:
@@ -92,7 +93,8 @@ class OccurrenceCounter:
         # All texts at once, joined by newlines, which no form has; forms have no other white space
         # than spaces.
         lengths = np.fromiter(map(len, texts), np.int64, len(texts)) + 1
-        found_starts, found_ends, numbers = table.find(with_spaces("\n".join(texts)), lang=lang)
+        text = with_spaces("\n".join(texts))
+        found_starts, found_ends, numbers = table.find(text, lang=lang)
         mentions = MentionColumn.of(batch)
         is_counted = pc.and_(
             pc.is_in(mentions.structs.field("origin"), self._origins),
@@ -131,7 +133,8 @@ def read_occurrences(file: Path, firsts: Sequence[int]) -> list[Rows]:
 
     ``firsts`` is what ``first_ids`` returns for these shards.
     """
-    return np.split(np.load(file, mmap_mode="r"), firsts[1:-1])
+    unlinked = np.load(file, mmap_mode="r")
+    return np.split(unlinked, firsts[1:-1])
 
 
 def vocab_rows(

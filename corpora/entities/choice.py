@@ -201,7 +201,8 @@ def _look_up(column: str, chosen: pa.Table, previous: pa.Table) -> Rows:
     """
     order = np.argsort(np.asarray(previous.column("retired")), kind="stable")
     keys = previous.column(column).combine_chunks().take(pa.array(order))
-    places = pc.index_in(chosen.column(column).combine_chunks(), value_set=keys, skip_nulls=True)
+    wanted = chosen.column(column).combine_chunks()
+    places = pc.index_in(wanted, value_set=keys, skip_nulls=True)
     found: Rows = np.append(order, -1)[np.asarray(places.fill_null(-1))]
     _, firsts = np.unique(found, return_index=True)
     # two dumps of a wiki may hold a page twice

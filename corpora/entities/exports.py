@@ -40,7 +40,8 @@ class ExportRow(NamedTuple):
 def read_rows(shards: Iterable[Path]) -> Iterator[ExportRow]:
     """Yield the rows of a vocabulary, in the order of their ids."""
     for batch in read_shards(shards, SCHEMAS["entities"], columns=_COLUMNS):
-        yield from map(ExportRow, *(batch.column(name).to_pylist() for name in _COLUMNS))
+        columns = (batch.column(name).to_pylist() for name in _COLUMNS)
+        yield from map(ExportRow, *columns)
 
 
 class ExportNames:

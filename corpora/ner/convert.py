@@ -127,7 +127,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     source = options.input
 
     def lines() -> Iterator[str | Summary]:
-        output = options.output or beside(source.with_name(f"{source.resolve().name}-{options.to}"))
+        name = f"{source.resolve().name}-{options.to}"
+        output = options.output or beside(source.with_name(name))
         with output_folder(output):
             yield from convert(source, options.to, output)
         files = sorted(path.name for path in output.iterdir())

@@ -152,7 +152,8 @@ def _rows(data: bytes, layout: FileLayout) -> Iterator[_Row]:
             if row.line > 1:
                 yield row if any(cell.strip() for cell in cells) else _Row(row.line, [])
     except csv.Error as error:
-        yield _Row(before + 1, [f"the rest of the file cannot be read: {error}. {_OPEN}"])
+        what = f"the rest of the file cannot be read: {error}. {_OPEN}"
+        yield _Row(before + 1, [what])
 
 
 def _by_token(rows: Iterable[_Row], layout: FileLayout) -> _Sentences:

@@ -122,7 +122,8 @@ class _Table:
         if is_said or n_labels < MIN_RATIO * counts.total():
             return n_labels >= MIN_RATIO * counts.total()
         is_word = all(_LABEL.fullmatch(value) for value in counts if LABEL.fullmatch(value))
-        return 0 < counts.total() <= n_outside and is_word and not counts.keys() & _CHUNKS
+        is_rare = 0 < counts.total() <= n_outside
+        return is_rare and is_word and not counts.keys() & _CHUNKS
 
     def can_be_tags(self, index: int) -> bool:
         """Tell whether a column holds tags, or labels."""
@@ -393,7 +394,8 @@ def _of_table(table: _Table, lines: Sequence[str], *, said: Overrides) -> FileLa
     if max(layout.tag, layout.inner or 0) >= n:
         return None
     layout = replace(layout, spelling=table.spelling(layout.tag))
-    return layout if layout.spelling != USUAL or table.has_tags(layout.tag) else None
+    is_tag = layout.spelling != USUAL or table.has_tags(layout.tag)
+    return layout if is_tag else None
 
 
 def _other_marks(table: _Table, lines: Sequence[str]) -> str:
@@ -434,7 +436,9 @@ def _two_columns(layout: FileLayout, table: _Table, lines: Sequence[str]) -> Fil
         return replace(layout, format="weibo", has_digits=True)
     is_full = [bool(line.strip()) for line in lines[:MAX_LINES]]
     n_blocks = sum(b and not a for a, b in pairwise([False, *is_full]))
-    return replace(layout, format="europeana") if sum(is_full) >= MIN_RUNNING * n_blocks else layout
+    if sum(is_full) >= MIN_RUNNING * n_blocks:
+        return replace(layout, format="europeana")
+    return layout
 
 
 def _hipe(header: str, *, name: str, said: Overrides) -> FileLayout:

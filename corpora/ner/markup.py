@@ -144,7 +144,8 @@ def read_markup(data: bytes, layout: FileLayout, origin: Origin) -> PartSentence
         except BadRecordError as error:
             place = own.problem[0] if own.problem else begin
             place = text.count("\n", 0, place) + 1
-            rejected.append(origin.leave_out("document", error, place, excerpt=_shown(own.text)))
+            shown = _shown(own.text)
+            rejected.append(origin.leave_out("document", error, place, excerpt=shown))
             continue
         counters += own.counters
         document = own.id or (origin.source if pieces[-1].is_line else "")

@@ -94,7 +94,8 @@ def _found(
     ]
     rows = np.flatnonzero(~is_bad)
     batch = batch.take(pa.array(rows))
-    starts = batch.column("token_starts") if "token_starts" in batch.schema.names else None
+    names = batch.schema.names
+    starts = batch.column("token_starts") if "token_starts" in names else None
     return PartSentences(
         tokens=batch.column(layout.token).flatten().cast(pa.string()),
         begins=begins_of(batch.column(layout.token)),

@@ -56,7 +56,8 @@ def respelled(tags: Tags, spelling: str) -> Tags:
     is_bare = np.array([name in CONTINUING for name in tags.names], bool)[tags.codes]
     if not is_bare.any():
         return tags
-    before = np.maximum.accumulate(np.where(is_bare, -1, np.arange(len(tags.codes))))
+    at = np.arange(len(tags.codes))
+    before = np.maximum.accumulate(np.where(is_bare, -1, at))
     numbers = {name: number for number, name in enumerate(tags.names)}
     codes = tags.codes.copy()
     for row in np.flatnonzero(is_bare & (before >= 0)).tolist():
@@ -208,7 +209,8 @@ def find_spans(sentences: SentenceColumns) -> Spans:
             raise InvalidDocumentError(f"{name!r} is none of O, B-x, I-x")
     kind, label, names, _ = _read(sentences.tags)
     is_open = kind == BEGIN
-    continues = ~is_open & (label >= 0) & (label == shifted(label, sentences.begins))
+    before = shifted(label, sentences.begins)
+    continues = ~is_open & (label >= 0) & (label == before)
     runs = np.flatnonzero(~continues)  # every token begins a run, or continues it
     ends = np.append(runs, len(label))[1:]
     is_span = is_open[runs]

@@ -62,7 +62,8 @@ class FormLabels:
             np.concatenate([getattr(table, name) for table in tables]) for name in _ARRAYS
         )
         order = np.lexsort((labels, hashes))
-        places = np.flatnonzero(changes(hashes[order]) | changes(labels[order]))
+        is_first = changes(hashes[order]) | changes(labels[order])
+        places = np.flatnonzero(is_first)
         chosen = order[places]
         texts = pa.concat_arrays([table.texts for table in tables]).take(pa.array(chosen))
         summed = np.add.reduceat(counts[order], places) if len(places) else counts
@@ -140,7 +141,8 @@ class Tally:
         runs, names = Runs(tokens), hash_strings(pa.array(tags.names, pa.string()))
         lengths = np.diff(begins)
         self.texts.append(runs.hash(begins[:-1], begins[1:]))
-        self._labelled.append(Runs(mix(tokens ^ names[tags.codes])).hash(begins[:-1], begins[1:]))
+        labelled = Runs(mix(tokens ^ names[tags.codes]))
+        self._labelled.append(labelled.hash(begins[:-1], begins[1:]))
         self._lengths.append(np.minimum(lengths, 255).astype(np.uint8))
         self._n_single += int(np.count_nonzero(lengths == 1))
         self._longest = max(self._longest, int(lengths.max(initial=0)))
@@ -150,7 +152,8 @@ class Tally:
         self._n_adjacent += int(np.count_nonzero(spans.is_adjacent))
         self._runs.update(_counted(spans.labels[~spans.is_adjacent], spans.label_names))
         ids = self._labels.number(spans.label_names)
-        self.forms.add(replace(_forms(sentences, spans, runs), labels=ids[spans.labels]))
+        forms = _forms(sentences, spans, runs)
+        self.forms.add(replace(forms, labels=ids[spans.labels]))
 
     @property
     def labels(self) -> set[str]:

@@ -113,7 +113,8 @@ class Box:
 
 def key_of(text: str) -> str:
     """Return the letters, vowel signs and digits of a text, case-folded."""
-    return (_NO_KEY_BEYOND if HAS_MARKS_BEYOND.search(text) else _NO_KEY).sub("", text.casefold())
+    no_key = _NO_KEY_BEYOND if HAS_MARKS_BEYOND.search(text) else _NO_KEY
+    return no_key.sub("", text.casefold())
 
 
 def link_ratio(blocks: Iterable[Block]) -> float:

@@ -25,7 +25,8 @@ Entries = npt.NDArray[np.void]
 
 def hash_of(*parts: str) -> int:
     """Hash parts of text to 64 bits, the same in every run."""
-    return int.from_bytes(hashlib.blake2b("\0".join(parts).encode("utf-8"), digest_size=8).digest())
+    joined = "\0".join(parts).encode("utf-8")
+    return int.from_bytes(hashlib.blake2b(joined, digest_size=8).digest())
 
 
 def paragraph_hash(site: str, text: str, kind: str) -> int | None:
@@ -75,7 +76,8 @@ def count_partition(parts: Iterable[bytes], *, min_pages: int) -> tuple[int, byt
     those, each once in a unit.
     """
     entries = np.frombuffer(b"".join(parts), _ENTRY)
-    found = find_boilerplate([(entries["paragraph"], entries["title"])], min_pages=min_pages)
+    table = (entries["paragraph"], entries["title"])
+    found = find_boilerplate([table], min_pages=min_pages)
     own = entries[np.isin(entries["paragraph"], found)]
     own["title"] = 0
     return len(found), np.unique(own).tobytes()

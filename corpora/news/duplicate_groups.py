@@ -67,7 +67,8 @@ class ArticleShard:
         if self.dataset == "revisits":
             return iter(())
         path = Path(self.path) if self.path else work.shard("articles", self.index)
-        return read_batches(path, SCHEMAS["documents" if self.path else "pages"], columns=("text",))
+        schema = SCHEMAS["documents" if self.path else "pages"]
+        return read_batches(path, schema, columns=("text",))
 
 
 def sources_of(n_units: int, previous: Iterable[str]) -> Iterator[ArticleShard]:

@@ -93,7 +93,8 @@ def code_of(pipeline: str) -> tuple[Path, ...]:
         if file not in found and file.relative_to(_ROOT).as_posix() not in _DRIVERS:
             found.add(file)
             pending += _imported(file.read_text(encoding="utf-8").partition(_COMMAND)[0])
-    return tuple(sorted({*found, *_tables({file.parent for file in found})}))
+    folders = {file.parent for file in found}
+    return tuple(sorted({*found, *_tables(folders)}))
 
 
 def _of_others(pipeline: str) -> Iterator[Path]:

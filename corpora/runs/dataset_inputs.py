@@ -97,7 +97,8 @@ def _folders(patterns: Sequence[str], *, inside: str, option: str) -> list[Path]
         if not matches:
             raise UsageError(f"{shown}: matches nothing. Check the path and the quotes.")
         for match in map(Path, matches):
-            folders[match / inside if (match / inside / "dataset.json").exists() else match] = None
+            is_inside = (match / inside / "dataset.json").exists()
+            folders[match / inside if is_inside else match] = None
     return list(folders)
 
 

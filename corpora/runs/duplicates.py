@@ -69,7 +69,8 @@ class DuplicateRows:
     def drop(self, dataset: str, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Drop the noted rows from a batch; the batches of a dataset must come in order."""
         if dataset not in self._noted:
-            self._noted[dataset] = read_json(_file(self._work, dataset)).get(str(self._number), [])
+            noted = read_json(_file(self._work, dataset))
+            self._noted[dataset] = noted.get(str(self._number), [])
         start = self._n_seen[dataset]
         self._n_seen[dataset] += batch.num_rows
         if not self._noted[dataset]:

@@ -116,7 +116,9 @@ class WorkDirectory:
 
     def count(self, dataset: str) -> int:
         """Count the shards of an intermediate dataset."""
-        return self._planned[dataset][1] if dataset in self._planned else len(self._listed(dataset))
+        if dataset in self._planned:
+            return self._planned[dataset][1]
+        return len(self._listed(dataset))
 
     def _listed(self, dataset: str) -> list[Path]:
         paths = (self.folder / "shards" / dataset).glob("shard-*.arrow")

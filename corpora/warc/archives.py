@@ -368,7 +368,8 @@ class _Reader:
                 if self.damaged_next:
                     self.at, self.damaged_next = (self.bytes.unpacking, 0), None
                     self.bytes.buffer.clear()
-                yield Damaged(*self.at, error.reason, str(error), bytes(self.bytes.buffer[:200]))
+                excerpt = bytes(self.bytes.buffer[:200])
+                yield Damaged(*self.at, error.reason, str(error), excerpt)
                 if not self._go_on():
                     if self._lost_too_much:
                         yield Damaged(*self.at, "too_damaged", _TOO_DAMAGED)

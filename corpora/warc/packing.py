@@ -94,7 +94,8 @@ def packing_at(file: IO[bytes], start: int) -> tuple[Packing | None, int]:
     head = file.read(8)
     if head.startswith(_DICTIONARY):
         [size] = unpack("<I", head[4:])
-        return _zstd(file.read(min(size, _MAX_DICTIONARY))), start + len(head) + size
+        dictionary = file.read(min(size, _MAX_DICTIONARY))
+        return _zstd(dictionary), start + len(head) + size
     if head.startswith(GZIP.magic):
         return GZIP, start
     return (_zstd(b"") if head.startswith(_ZSTD) else None), start
@@ -120,7 +121,9 @@ def archives_in(path: Path) -> Sequence[tuple[int, int]]:
         first = file.read(16)
         if what := next((what for magic, what in _UNREAD.items() if first.startswith(magic)), ""):
             raise UsageError(f"{path}: {what} {path.name}")
-        return list(_stored(path, file)) if first.startswith(_ZIP) else [(0, path.stat().st_size)]
+        if not first.startswith(_ZIP):
+            return [(0, path.stat().st_size)]
+        return list(_stored(path, file))
 
 
 def _stored(path: Path, file: IO[bytes]) -> Iterator[tuple[int, int]]:
@@ -138,6 +141,7 @@ def _stored(path: Path, file: IO[bytes]) -> Iterator[tuple[int, int]]:
         if entry.compress_type != ZIP_STORED:
             raise UsageError(f"{path}: {entry.filename} is packed again. {advice}")
         file.seek(entry.header_offset)
-        n_name, n_extra = unpack("<HH", file.read(_LOCAL_HEADER)[26:])
+        header = file.read(_LOCAL_HEADER)
+        n_name, n_extra = unpack("<HH", header[26:])
         start = entry.header_offset + _LOCAL_HEADER + n_name + n_extra
         yield start, start + entry.compress_size

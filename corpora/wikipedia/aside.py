@@ -241,7 +241,8 @@ def _several_sources(call: Call) -> str:
             names = (call.get(f"{n}a{i}") for i in count(1))
             source = _source([*takewhile(bool, names)], call.get(f"{n}y"), call, prefix=str(n))
         elif (author := next(positional, None)) is not None:
-            source = _source([author.strip()], next(positional, "").strip(), call, prefix=str(n))
+            year = next(positional, "").strip()
+            source = _source([author.strip()], year, call, prefix=str(n))
         else:
             break
         sources.append(source)

@@ -117,7 +117,8 @@ def _matching(names: Iterable[str], patterns: Sequence[str]) -> set[str]:
 
 def _jobs(data: bytes, where: str) -> dict[str, Mapping[str, object]]:
     try:
-        return {str(name): dict(job) for name, job in parse_json(data)["jobs"].items()}
+        jobs = parse_json(data)["jobs"]
+        return {str(name): dict(job) for name, job in jobs.items()}
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise CorpusError(
             f"{where}: is not a status of a run ({error}). Choose another --mirror or --date."
@@ -177,4 +178,5 @@ def read_lock(path: Path, *, jobs: Sequence[str], exclude: Sequence[str]) -> Dum
             f"{path}: damaged ({error!r}). Take it away; the files are checked again."
         ) from error
     excluded = _matching([*run.excluded, *(part.name for part in parts)], exclude)
-    return run if list(run.jobs) == list(jobs) and set(run.excluded) == excluded else None
+    is_same = list(run.jobs) == list(jobs) and set(run.excluded) == excluded
+    return run if is_same else None

@@ -61,7 +61,8 @@ class Braces:
                 end = self._scan(start)
                 if end >= 0:
                     return end, 0
-        return -1, start + self.unclosed[start] if self.text[start] == "{" else opened
+        n = self.unclosed[start]
+        return -1, start + n if self.text[start] == "{" else opened
 
     def _scan(self, start: int) -> int:
         stack: list[tuple[str, int, int]] = []  # kind, start and number of open braces

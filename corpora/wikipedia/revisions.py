@@ -159,12 +159,14 @@ def choose_newest(work: WorkDirectory) -> Outcomes:
     outcomes = Outcomes()
     dropped: dict[str, dict[int, list[int]]] = defaultdict(dict)
     for unit, others in enumerate(find_superseded(shards, "wiki_revisions")):
-        rows = pa.Table.from_batches(read_batches(shards[unit], "wiki_revisions"), _SCHEMA.columns)
+        batches = read_batches(shards[unit], "wiki_revisions")
+        rows = pa.Table.from_batches(batches, _SCHEMA.columns)
         _count(rows, others, into=outcomes)
         for row, is_older in others.items():
             if not is_older and not rows["outcome"][row].is_valid:
                 source = _source_of(work.shard("pages", unit))
-                outcomes.repeated.append(duplicate(source, rows["id"][row].as_py(), remedy=_REMEDY))
+                id = rows["id"][row].as_py()
+                outcomes.repeated.append(duplicate(source, id, remedy=_REMEDY))
         for dataset, made in _rows_made(rows) if others else ():
             dropped[dataset][unit] = [int(made[row]) for row in others if made[row] >= 0]
     for dataset in DATASETS:

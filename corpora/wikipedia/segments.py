@@ -45,7 +45,8 @@ class Segment:
     @property
     def is_page(self) -> bool:
         """Whether the segment is a page with both of its tags, and is kept whole."""
-        return (self.first, self.last) == (Edge.OPENING, Edge.CLOSING) and not self.is_too_large
+        whole = (self.first, self.last) == (Edge.OPENING, Edge.CLOSING)
+        return whole and not self.is_too_large
 
     @property
     def data(self) -> bytes:

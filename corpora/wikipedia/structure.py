@@ -637,7 +637,8 @@ def _file_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _script(found: re.Match[str]) -> str:
-    return decode(found[2]).replace("–", "−").translate(SCRIPTS[found[1].lower()])
+    digits = decode(found[2]).replace("–", "−")
+    return digits.translate(SCRIPTS[found[1].lower()])
 
 
 def _last_part(text: str, options: ImageOptions) -> str:
@@ -650,7 +651,8 @@ def _last_part(text: str, options: ImageOptions) -> str:
 
 def _begins_line(pieces: Sequence[str]) -> bool:
     """Tell whether the last line of a text in pieces is blank so far."""
-    return next(filter(None, (piece.rstrip(" \t") for piece in reversed(pieces))), "")[-1:] == "\n"
+    kept = next(filter(None, (piece.rstrip(" \t") for piece in reversed(pieces))), "")
+    return kept[-1:] == "\n"
 
 
 def _is_box(text: str, start: int, inside: str) -> bool:

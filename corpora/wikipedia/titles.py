@@ -243,7 +243,9 @@ class Wiki:
         """Capitalize the first letter."""
         if title[:1].isupper():
             return title
-        return f"İ{title[1:]}" if title[:1] == "i" and self.lang in _DOTTED else upper_first(title)
+        if title[:1] == "i" and self.lang in _DOTTED:
+            return f"İ{title[1:]}"
+        return upper_first(title)
 
 
 def upper_first(title: str) -> str:
@@ -374,7 +376,8 @@ def codes_of(name: str, lang: str) -> tuple[str, ...]:
     (('simple', 'en'), ('nb', 'no'), ('wiktionary', 'de'))
     """
     languages = wikis()["languages"]
-    codes = [_project_of(name).removesuffix("wiki"), _own_code(name, lang)]
+    project = _project_of(name).removesuffix("wiki")
+    codes = [project, _own_code(name, lang)]
     codes += [lang, *(code for code, tag in wikis()["codes"].items() if tag == lang != "en")]
     if lang not in languages:
         codes.append(primary_language(lang))

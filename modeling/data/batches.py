@@ -189,7 +189,8 @@ class Collator:
     ) -> None:
         self.masker, self.n_entities, self.spread = masker, n_entities, spread
         self.with_words, self.with_segments = with_words, with_segments
-        self._n_entities = n_entities if n_entities or masker.config.unit == "entity" else None
+        masks_mentions = masker.config.unit == "entity"
+        self._n_entities = n_entities if n_entities or masks_mentions else None
 
     def __call__(
         self, views: Sequence[ExampleView], rng: Rng, negatives: Integers | None = None
@@ -331,7 +332,8 @@ class Batches:
 
         There are none where a short last step leaves no example to this device.
         """
-        own = self._maker.by_length(self._order.step(step)).take(slice(self.rank, None, self.world))
+        chosen = self._maker.by_length(self._order.step(step))
+        own = chosen.take(slice(self.rank, None, self.world))
         return list(self._maker.make(own, seed=self.seed, negatives=self._drawn(step)))
 
     def steps(self, first: int, last: int, *, pin: bool = False) -> Iterator[list[Batch]]:

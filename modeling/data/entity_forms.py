@@ -104,7 +104,8 @@ class EntityForms:
         matches = gazetteer.find_names(names, columns, by_parts=True)
         kept = first_disjoint(matches.starts, matches.ends)
         starts, sizes = matches.starts[kept], (matches.ends - matches.starts)[kept]
-        found[ranges(starts, sizes)] = np.repeat(self.ids[names.labels[matches.forms[kept]]], sizes)
+        ids = self.ids[names.labels[matches.forms[kept]]]
+        found[ranges(starts, sizes)] = np.repeat(ids, sizes)
         return found
 
     def of_subwords(self, encoded: EncodedSentences) -> Indices:

@@ -125,7 +125,8 @@ class Gazetteer:
         _, firsts = np.unique(hashes, return_index=True)
         starts, sizes = spans.starts[firsts], (spans.ends - spans.starts)[firsts]
         tokens = columns.tokens.take(pa.array(ranges(starts, sizes)))
-        forms = pa.ListArray.from_arrays(pa.array(borders_of(sizes), pa.int32()), tokens)
+        begins = pa.array(borders_of(sizes), pa.int32())
+        forms = pa.ListArray.from_arrays(begins, tokens)
         labels, levels = names.labels.astype(np.int64), names.levels.astype(np.int64)
         return cls(forms, labels, levels, tagset.labels, level)
 
@@ -441,7 +442,8 @@ def folds_of(sentences: Sequence[Sentence], folds: int) -> Indices:
         return np.arange(len(sentences)) * folds // max(len(sentences), 1)
     _, firsts = np.unique(documents, return_index=True)
     ratios = [ratio(sentences[number].document_id) for number in firsts.tolist()]
-    return (np.argsort(np.argsort(ratios, kind="stable"), kind="stable") % folds)[documents]
+    ranks = np.argsort(np.argsort(ratios, kind="stable"), kind="stable")
+    return (ranks % folds)[documents]
 
 
 def best_threshold(found: LookedUp, gold: Indices, *, with_labels: bool = True) -> int:

@@ -227,7 +227,8 @@ class Masker:
         In a budget of subwords, rows that are ``masked`` already count, and units that have one of
         them are not chosen.
         """
-        bits = rng.bits(RandomUse.UNIT, units.sequences, text.positions[units.starts])
+        counters = text.positions[units.starts]
+        bits = rng.bits(RandomUse.UNIT, units.sequences, counters)
         if self.config.budget == "bernoulli":
             return as_uniform(bits) < self.config.ratio
         order = units.in_random_order(bits)

@@ -341,7 +341,8 @@ def first_by_hash(sentences: Sequence[Sentence], n: int) -> Integers:
     Returns their indices, ascending. With a larger ``n`` the same sentences are among them.
     """
     hashes = np.fromiter((hash64(s.id) for s in sentences), np.uint64, len(sentences))
-    return np.sort(np.argsort(key_of(RandomUse.EVALUATION, hashes), kind="stable")[: n or None])
+    order = np.argsort(key_of(RandomUse.EVALUATION, hashes), kind="stable")
+    return np.sort(order[: n or None])
 
 
 def _candidates(
@@ -367,7 +368,8 @@ def _candidates(
         begins, ends = gold_spans(tags)
         is_short = ends - begins < counts[begins]
         begins, ends = begins[is_short], ends[is_short]
-        labels[starts_of(counts)[begins] + ends - begins] = 1 + (tags[begins] - 1) // 2
+        places = starts_of(counts)[begins] + ends - begins
+        labels[places] = 1 + (tags[begins] - 1) // 2
     kept = located[1] <= chosen.ends[located[2]]
     return chosen.span_batch(
         tuple(column[kept] for column in (firsts, lasts, *located)),

@@ -365,7 +365,8 @@ def _without_blanks(
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
     n_other = np.bincount(words[~blanks], minlength=len(tokens))
     kept = ~(blanks & (_need_no_space(codes) & (n_other > 0))[words])
-    begins[np.flatnonzero(kept)[np.searchsorted(words[kept], np.unique(words[~kept]))]] = True
+    changed = np.unique(words[~kept])
+    begins[np.flatnonzero(kept)[np.searchsorted(words[kept], changed)]] = True
     return kept
 
 

@@ -36,7 +36,8 @@ def window_settings(
             "Longer sentences are read in windows: leave it out."
         )
     length = config.max_length or limit
-    return replace(config, max_length=length, overlap=max(config.overlap, 2 * head.longest_span))
+    overlap = max(config.overlap, 2 * head.longest_span)
+    return replace(config, max_length=length, overlap=overlap)
 
 
 def span_settings(
@@ -65,7 +66,8 @@ def span_settings(
     windows = window_settings(config, HeadConfig(kind="span"), encoder)
     longer = too_long(encode(windows), tagset, max_subwords=published)
     longest = max((n for *_, n in longer), default=published)
-    return replace(head, max_span_subwords=min(longest, max(windows.max_length // 4, published)))
+    most = max(windows.max_length // 4, published)
+    return replace(head, max_span_subwords=min(longest, most))
 
 
 class TooLong(TypedDict):

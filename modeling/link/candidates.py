@@ -97,7 +97,8 @@ class _Spread(NamedTuple):
     @classmethod
     def of(cls, by_entity: Mapping[str, int]) -> "_Spread":
         total = sum(by_entity.values())
-        return cls(by_entity, total, (sum(n == 1 for n in by_entity.values()) + 0.5) / (total + 1))
+        once = sum(n == 1 for n in by_entity.values())
+        return cls(by_entity, total, (once + 0.5) / (total + 1))
 
 
 class Candidates(NamedTuple):
@@ -194,7 +195,8 @@ class KnownEntities:
 
         If the document is one of the training documents, its own mentions are left out.
         """
-        view = _View(self, record, record.id if record.id in self.counts else None)
+        without = record.id if record.id in self.counts else None
+        view = _View(self, record, without)
         return [view.candidates(case) for case in cases]
 
 

@@ -147,7 +147,9 @@ class EntityCounts:
         key = ("normal", form)
         found: Mapping[str, int] = self._spread.get(key, {})
         own = self._own(without).counts.get(key)
-        return {e: left for e, n in found.items() if (left := n - (e in own))} if own else found
+        if not own:
+            return found
+        return {e: left for e, n in found.items() if (left := n - (e in own))}
 
     def ratios(
         self, key: Key, entities: Collection[str], back: Iterable[float], *, without: str | None

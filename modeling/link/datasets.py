@@ -141,9 +141,11 @@ def _join(sentences: list[Sentence], *, id: str) -> _Joined:
         for token in sentence.tokens:
             starts.append(starts[-1] + len(token) + 1)
         for span in from_iob2(sentence.tags):
-            mentions.append(Mention(starts[span.start], starts[span.end] - 1, label=span.label))
+            end = starts[span.end] - 1
+            mentions.append(Mention(starts[span.start], end, label=span.label))
             places.append((number, span.start, span.end))
         parts.append(" ".join(sentence.tokens) + "\n")
         offset += len(parts[-1])
-    document = Document(id=id, group="", source=id, text="".join(parts), mentions=tuple(mentions))
+    text = "".join(parts)
+    document = Document(id=id, group="", source=id, text=text, mentions=tuple(mentions))
     return _Joined(sentences, document, places)

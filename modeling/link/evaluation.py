@@ -125,7 +125,8 @@ def judge(
     for some in grouped(records, lambda record: len(record.cases)):
         for record, own in zip(some, linker.rank_all(some, prior=prior), strict=True):
             for case, ranked in zip(record.cases, own, strict=True):
-                answer = _NOTHING if ranked is None and (nil or case.label in labels) else ranked
+                counts = nil or case.label in labels
+                answer = _NOTHING if ranked is None and counts else ranked
                 if answer is not None:
                     outcomes.append(_outcome(record, case, answer, linker=linker))
     return outcomes

@@ -122,7 +122,9 @@ class LinkForms:
             if len(self._found) >= _N_KEPT:
                 self._found.clear()
             found = self._found[name] = self._look_up(name, frozenset())
-        return self._look_up(name, hidden) if any(hit.form in hidden for hit in found) else found
+        if any(hit.form in hidden for hit in found):
+            return self._look_up(name, hidden)
+        return found
 
     def number_of(self, text: str, entity: str) -> int | None:
         """Return the index of a form of an entity; None if it is not known."""

@@ -313,7 +313,8 @@ def count_linked(records: Iterable[LinkRecord]) -> dict[str | None, LinkedCount]
 
 def linked_labels(records: Iterable[LinkRecord]) -> frozenset[str | None]:
     """Find the classes that are linked: at least ``LEAST_LINKED`` of their mentions have an id."""
-    return frozenset(label for label, count in count_linked(records).items() if count.suffices)
+    counts = count_linked(records)
+    return frozenset(label for label, count in counts.items() if count.suffices)
 
 
 @dataclass

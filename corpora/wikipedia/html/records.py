@@ -198,7 +198,8 @@ def _record(
 
     def read() -> "WikiPage | Rejected | RowPlace":
         try:
-            page = _page(segment, data, form, name=segment.position if form == "tar" else source)
+            name = segment.position if form == "tar" else source
+            page = _page(segment, data, form, name=name)
         except PageError as error:
             is_cut = segment.last is Edge.FILE and error.reason == "malformed_json"
             reason = "truncated" if is_cut else error.reason
@@ -212,7 +213,8 @@ def _record(
 
 def _page(segment: Segment, data: bytes, form: str, *, name: str) -> WikiPage:
     """Read a page; ``name`` is that of the file, for a page that does not say its title."""
-    page = page_of_html(data, name=name) if form in ("html", "tar") else page_of_record(data)
+    is_html = form in ("html", "tar")
+    page = page_of_html(data, name=name) if is_html else page_of_record(data)
     return replace(page, position=segment.position, hash=_hash_of(page))
 
 
