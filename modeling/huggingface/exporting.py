@@ -99,8 +99,8 @@ def of_words(tokenizer: Tokenizer) -> Tokenizer:
     returned as they are.
     """
     own, ranges = tokenizer.backend.normalizer, UNSPACED + WIDE
-    has_metaspace = "'Metaspace'" in str(tokenizer.parts.get("pre_tokenizer"))
-    if not has_metaspace or (own and own.normalize_str(_MARK) != _MARK):
+    pre_tokenizer = str(tokenizer.parts.get("pre_tokenizer"))
+    if "'Metaspace'" not in pre_tokenizer or (own and own.normalize_str(_MARK) != _MARK):
         return tokenizer
     backend = Backend.from_str(tokenizer.backend.to_str())
     begun = {subword[1:2] for subword in backend.get_vocab() if subword.startswith("▁")}
@@ -108,7 +108,8 @@ def of_words(tokenizer: Tokenizer) -> Tokenizer:
     solid = [chr(code) for first, last in borders for code in range(first, last + 1)]
     kept = [c for c in solid if (own.normalize_str(c) if own else c)[:1] in begun]
     word = Regex(f" (?=[{ranges}])(?![{''.join(kept) or _MARK}])")
-    marking = [normalizers.Prepend(" "), normalizers.Replace(word, f" {_MARK}")]
+    first = [] if "'never'" in pre_tokenizer else [normalizers.Prepend(" ")]
+    marking = [*first, normalizers.Replace(word, f" {_MARK}")]
     backend.normalizer = normalizers.Sequence([*marking, *([own] if own else [])])
     backend.pre_tokenizer = pre_tokenizers.Sequence(
         [backend.pre_tokenizer, pre_tokenizers.Split(f"▁{_MARK}", "removed")]
