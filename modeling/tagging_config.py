@@ -13,6 +13,7 @@ WEIGHTS_FILE: Final = "model.safetensors"
 ONNX_FILE: Final = "model.onnx"
 """The file that replaces the weights, in the folder of a tagger exported to ONNX."""
 HeadKind = Literal["softmax", "cse", "crf", "crf_ner", "span"]
+SpanFeatures = Literal["both", "words", "entities"]
 DecoderName = Literal[
     "free", "fix", "viterbi", "cse", "cse_published", "greedy", "schedule", "nest"
 ]
@@ -96,13 +97,14 @@ class HeadConfig(Config):
     crf_init: Literal["off", "on", "neiss"] = "off"
     """The initial values of ``crf_ner``. ``off``: ω_f=1, ω_a=0, a plain chain; ``on``: ω_f=1,
     ω_a=10, with penalties from the start; ``neiss``: U(−0.05, 0.05), as in NEISS."""
-    span_features: Literal["auto", "both", "words", "entities"] = "auto"
+    span_features: SpanFeatures | Literal["auto"] = "auto"
     """The states that score a span: [first subword; last subword; entity] (``both``), the first two
     (``words``), or the last (``entities``); ``auto``: ``both`` if the encoder reads entities, else
     ``words``."""
     span_products: int = bounded(0, at_least=0, at_most=1 << 10)
     """The number of products of projections of the first and the last subword, by which spans are
-    scored, too, beside a score for each length; 0: none, as in LUKE. ``--level both`` has 64."""
+    scored by their words, beside a score for each length; 0: none, as in LUKE. ``--level both`` has
+    64. They have no effect where all spans are read as entities."""
     span_reading: Literal["alone", "joint"] = "alone"
     """``alone``: the entity of a span attends to the text and to itself, and nothing attends to it.
     ``joint``: as in LUKE, all attend to all, with at most 128 candidates at once; this is slower,
@@ -122,6 +124,12 @@ class HeadConfig(Config):
     def scores_spans(self) -> bool:
         """Whether it scores candidate spans, not the tags of words."""
         return HEADS[self.kind].scores == "spans"
+
+    def span_features_of(self, encoder: EncoderConfig) -> SpanFeatures:
+        """Return the states that score a span with an encoder: what ``auto`` means there."""
+        if self.span_features == "auto":
+            return "both" if encoder.reads_mentions else "words"
+        return self.span_features
 
     @property
     def longest_span(self) -> int:
@@ -261,9 +269,6 @@ class TaggerConfig(Config):
     """The temperature of calibration, fitted on dev, by which logits are divided."""
 
     @property
-    def span_features(self) -> Literal["both", "words", "entities"]:
+    def span_features(self) -> SpanFeatures:
         """The states that score a span with this encoder."""
-        features = self.head.span_features
-        if features == "auto":
-            return "both" if self.encoder.reads_mentions else "words"
-        return features
+        return self.head.span_features_of(self.encoder)

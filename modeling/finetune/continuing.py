@@ -9,7 +9,6 @@ Shapes: D width, G features of a gazetteer, K scores of a head.
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from pathlib import Path
 
 import torch
@@ -66,13 +65,20 @@ class Begun:
 
     def check(self, trials: Iterable[Trial]) -> None:
         """Raise ``ConfigError`` for trials whose head has another kind or other span features."""
-        for trial, name in product(trials, ("kind", "span_features")):
-            there, here = getattr(self.config.head, name), getattr(trial.config.head, name)
-            if there != here:
-                raise ConfigError(
-                    f"head.{name}={here}: the tagger has {there}, and keeps it. Leave the "
-                    "setting out, or begin with an encoder: --model."
-                )
+        for trial in trials:
+            (kind, features), (new_kind, new_features) = (
+                (head.kind, head.span_features_of(self.base.config))
+                for head in (self.config.head, trial.config.head)
+            )
+            for name, there, here in (
+                ("kind", kind, new_kind),
+                ("span_features", features, new_features),
+            ):
+                if there != here:
+                    raise ConfigError(
+                        f"head.{name}={here}: the tagger has {there}, and keeps it. Leave the "
+                        "setting out, or begin with an encoder: --model."
+                    )
 
     @property
     def labels(self) -> set[str]:

@@ -1,6 +1,7 @@
 """Training continued from a tagger: what it knows stays, and labels may be added or renamed."""
 
 import random
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -46,6 +47,7 @@ def scores_of(run, ner):
         ("softmax_small", "plain", ()),
         ("cse_small", "plain", ()),
         ("span_small", "entities", ("gazetteer.source=train", "head.span_features=both")),
+        ("span_small", "plain", ("gazetteer.source=train", "head.span_products=4")),
     ],
 )
 def test_a_training_begins_with_all_that_the_tagger_is(
@@ -129,6 +131,19 @@ def test_of_labels_that_become_one_the_one_of_that_name_is_taken(tagger_run):
         ["name", "\0place"],
         ["\0pers", "place"],
     ]
+
+
+@pytest.mark.parametrize(("named", "is_right"), [("words", True), ("both", False)])
+def test_the_features_that_a_tagger_of_spans_has_may_be_named(
+    tmp_path, ner, bases, finetune, named, is_right
+):
+    old, new = tmp_path / "old", tmp_path / "new"
+    settings = ["training.max_steps=1", "training.choose=last"]
+    assert finetune(old, ner, bases / "plain", "span_small", epochs=1, settings=settings) == 0
+    options = (*STILL, f"head.span_features={named}")
+
+    with nullcontext() if is_right else pytest.raises(SystemExit):
+        assert go_on(new, ner, old, *options, recipe="span_small") == 0
 
 
 def test_another_head_is_refused(tmp_path, ner, tagger_run, capsys):
