@@ -147,6 +147,23 @@ def test_only_products_tell_which_edges_belong_together(rank):
     assert bool((scores.argmax(1) == batch.spans.labels).all()) == bool(rank)
 
 
+def test_products_have_one_score_for_all_lengths_beyond_sixteen_words():
+    text = " ".join(WORDS[:18])
+    batch = make_batch([0], texts=[(text, "O " * 17 + "O")], max_subwords=18)
+    first = FirstScores(width=WIDTH, n_features=0, n_classes=3, dropout=0.0, rank=4)
+    with torch.no_grad():
+        first.begin.weight.zero_()
+        first.end.weight.zero_()
+        first.begin.bias.zero_()
+        first.products.lengths.weight[:, 1] = torch.arange(17.0)
+
+    scores = first(torch.randn(len(batch.inputs.subwords), WIDTH), batch.spans, None)
+
+    lengths = (batch.spans.ends - batch.spans.starts).clamp(max=16)
+    assert int((batch.spans.ends - batch.spans.starts).max()) == 18
+    torch.testing.assert_close(scores[:, 1], lengths.float())
+
+
 @pytest.mark.parametrize("kind", ["chosen", "entities"])
 def test_what_is_read_is_scored_by_its_state_and_the_rest_by_words(kind):
     batch, encoder, head = make_batch(), make_encoder(), make_head(kind)
