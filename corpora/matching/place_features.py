@@ -121,10 +121,10 @@ class JudgedPlaces:
             *self._surroundings(),
         )
         features = np.column_stack([np.asarray(column, np.float64) for column in columns])
-        features[self._are_parts(features), TITLE] = 0
+        features[self.are_parts(features), TITLE] = 0
         return features
 
-    def _are_parts(self, features: Floats) -> npt.NDArray[np.bool_]:
+    def are_parts(self, features: Floats) -> npt.NDArray[np.bool_]:
         """Tell which places are parts of longer names: by hyphens, capitals, and words in links."""
         has_no_case = self.spelling[:, UNCASED] > 0
         is_part = self.texts.contexts.are_joined(self.found.starts, self.found.ends)

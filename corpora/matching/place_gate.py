@@ -22,10 +22,8 @@ from corpora.matching.place_features import (
     AFTER,
     BEFORE,
     LINKED,
-    PART,
     PRIOR,
     TITLE,
-    TYPE,
     JudgedPlaces,
     PlaceKnowledge,
 )
@@ -74,8 +72,10 @@ class PlaceGate:
         is_free = ~judged.found.overlap(texts.starts[matches], texts.ends[matches])
         added = np.flatnonzero(is_sure & is_free & (not only_remove))
         counts = Counter({"title_matches_removed": int((~is_kept).sum()), "added": len(added)})
-        refused = features[~is_sure & is_free]
-        counts.update(_reasons(refused, are_titles=self.known.facts.has_titles))
+        refused = ~is_sure & is_free
+        are_parts = judged.are_parts(features)[refused]
+        are_titles = self.known.facts.has_titles
+        counts.update(_reasons(features[refused], are_parts=are_parts, are_titles=are_titles))
         if is_kept.all() and not len(added):
             return batch, counts
         scores = None if chances is None else chances[added]
@@ -145,15 +145,15 @@ def _are_likely(judged: JudgedPlaces, *, is_rare: Flags) -> Flags:
     return np.asarray((is_long | is_name) & ~is_part)
 
 
-def _reasons(features: Floats, *, are_titles: bool) -> dict[str, int]:
+def _reasons(features: Floats, *, are_parts: Flags, are_titles: bool) -> dict[str, int]:
     """Count refused places by the first reason that holds.
 
-    ``are_titles``: entities are titles, which alone are added.
+    ``are_parts``: places that are parts of longer names; ``are_titles``: entities are titles, which
+    alone are added.
     """
     kinds = {
         "several_entities": features[:, PRIOR] <= 0,
-        "inside_a_longer_name": (features[:, [AFTER, BEFORE]] > 0).any(1)
-        | (features[:, TYPE] > PART),
+        "inside_a_longer_name": are_parts | (features[:, [AFTER, BEFORE]] > 0).any(1),
         "seldom_a_name": features[:, LINKED] < _SELDOM,
         "no_title": (features[:, TITLE] <= 0) & are_titles,
         "not_sure": np.ones(len(features), np.bool_),

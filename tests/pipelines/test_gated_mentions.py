@@ -117,6 +117,9 @@ def test_a_name_inside_a_longer_name_that_nobody_listed_is_held_back(tmp_path):
 
     assert added(tmp_path / "out")[-1] == ("Albta", " now.")
     assert not {("Albta", " Museum,"), ("Albta", ", and Al")} & {*added(tmp_path / "out")}
+    counters = open_dataset(tmp_path / "out").description["counters"]
+    assert counters["mentions.held_back.inside_a_longer_name"] == 2
+    assert counters["mentions.held_back.no_title"] == 0
 
 
 def test_in_scripts_without_capitals_a_word_of_longer_names_after_a_form_shows_one(tmp_path):
