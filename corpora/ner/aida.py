@@ -19,8 +19,8 @@ def read_aida(data: bytes, _: FileLayout, origin: Origin) -> PartSentences:
     return read_blocks(data, origin, mark=_START, document_of=_document, read=_rows)
 
 
-def _document(line: str) -> str:
-    return line.removeprefix(_START).strip().removesuffix(")")
+def _document(line: str) -> str | None:
+    return line.removeprefix(_START).strip().removesuffix(")") if line.strip() else None
 
 
 def _rows(lines: Sequence[str], first: int, _: Counter[str]) -> list[Row]:

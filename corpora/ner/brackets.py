@@ -33,9 +33,9 @@ def read_brackets(data: bytes, _: FileLayout, origin: Origin) -> PartSentences:
     return read_blocks(data, origin, mark="#", document_of=_document, read=_sentence)
 
 
-def _document(line: str) -> str:
+def _document(line: str) -> str | None:
     match = _DOCUMENT.fullmatch(line)
-    return f"{match[1]}#{match[2]}" if match else ""
+    return f"{match[1]}#{match[2]}" if match else None
 
 
 def _sentence(lines: Sequence[str], first: int, counters: Counter[str]) -> list[Row]:

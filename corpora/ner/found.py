@@ -156,16 +156,19 @@ def read_blocks(
     origin: Origin,
     *,
     mark: str,
-    document_of: Callable[[str], str],
+    document_of: Callable[[str], str | None],
     read: Callable[[Sequence[str], int, Counter[str]], list[Row]],
 ) -> PartSentences:
     """Read sentences of a token a line; empty lines, and those that begin with a mark, end them.
 
-    ``read`` gets the lines of a sentence and the number of the first; what it raises rejects it.
+    ``document_of`` gets each line between sentences, and returns the name of the document that
+    begins there, if any. ``read`` gets the lines of a sentence and the number of the first; what it
+    raises rejects it.
     """
     sentences, rejected, counters = Gathered(), list[Rejected](), Counter[str]()
     documents: list[str | None] = []
-    document, lines = "", list[str]()
+    document: str | None = None
+    lines: list[str] = []
     text = data.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
     for number, line in enumerate([*text.split("\n"), ""], 1):
         if line.strip() and not line.startswith(mark):
@@ -175,10 +178,11 @@ def read_blocks(
         try:
             if lines:
                 sentences.add(first, read(lines, first, counters))
-                documents.append(document or None)
+                documents.append(document)
         except BadRecordError as error:
             rejected.append(origin.leave_out("sentence", error, first))
-        lines, document = [], document_of(line) or document
+        begun = document_of(line)
+        lines, document = [], document if begun is None else begun
     counters["documents"] += len({*documents} - {None})
     return replace(sentences.found(rejected), documents=documents, counters=counters)
 

@@ -136,6 +136,9 @@ Blackburn\tI\tPeter Blackburn\tP_B\turl\t1
 -DOCSTART- (2 Rare)
 Rare
 things
+
+-DOCSTART- ()
+Alone
 """
 
 
@@ -149,6 +152,7 @@ def test_aida_is_read_with_its_documents(tmp_path):
         ("1 EU", "EU/B-NAME rejects"),
         ("1 EU", "Peter/B-NAME Blackburn/I-NAME"),
         ("2 Rare", "Rare things"),
+        ("aida.tsv", "Alone"),
     ]
 
 
