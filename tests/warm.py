@@ -93,6 +93,11 @@ def write_client(address):
 
 def load(kind, what, *_):
     """Import what a program imports; what fails here will fail there, and say so."""
+    with suppress(Exception):  # of any module, and of names that are none
+        import_all(kind, what)
+
+
+def import_all(kind, what):
     code = what
     if kind == "-m":
         spec = find_spec(what)
@@ -102,7 +107,7 @@ def load(kind, what, *_):
     names = [*imported(code), "pandas"]  # pyarrow loads it if it is there
     names += next((more for room, more in LOADED.items() if what.startswith(room)), ())
     for name in names:
-        with suppress(ImportError):
+        with suppress(Exception):
             import_module(name)
 
 
@@ -112,7 +117,7 @@ def imported(code):
     for node in ast.parse(code).body:
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
+        elif isinstance(node, ast.ImportFrom) and node.module:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
     return names
 
