@@ -222,7 +222,7 @@ def to_record(segment: Segment, *, source: str) -> WikiPage | Rejected | None:
         if segment.last is Edge.FILE:
             return reject(segment, "truncated", "ends with the file, in the middle", source=source)
         if segment.last is Edge.DAMAGE:
-            what = "goes on into data that cannot be read"
+            what = "continues into data that cannot be read"
             return reject(segment, "damaged_block", what, source=source)
         return reject(
             segment, "malformed_xml", "is not closed before the next begins", source=source

@@ -188,7 +188,7 @@ def _record(
     if segment.is_too_large:
         return reject(segment, "too_large", f"has {segment.size:,} bytes or more", source=source)
     if segment.last is Edge.DAMAGE:
-        what = "goes on into data that cannot be read"
+        what = "continues into data that cannot be read"
         return reject(segment, "damaged_block", what, source=source)
     data = segment.data
     if form == "lines":
