@@ -38,8 +38,8 @@ from modeling.huggingface.exporting import (
     depends_on_spaces,
     export,
     export_tagger,
-    of_words,
     save_tokenizer,
+    without_lone_spaces,
 )
 from modeling.huggingface.importing import read_pretrained
 from modeling.models.onnx_tagging import save_beside
@@ -102,11 +102,12 @@ def _export_tagger(options: "Options", folder: Path, output: Path) -> list[str]:
     tagger = find_tagger(options.model)
     model = TaggingModel.load(tagger.path).eval()
     config, path, name = model.config, str(output), output.name
-    tokenizer = open_tokenizer(tagger.path, config.encoder)
+    original = open_tokenizer(tagger.path, config.encoder)
+    tokenizer = without_lone_spaces(original)
     if options.to == "onnx":
         scorer = scorer_of(model)
         worst = export_onnx(scorer, folder, decoder_settings(model))
-        save_tokenizer(of_words(tokenizer), folder)
+        save_tokenizer(tokenizer, folder)
         _keep_for_us(model, tagger.path, folder)
         code = usage.of_onnx(name, with_words="words" in scorer.inputs)
         notes, library = usage.notes_on_onnx(worst), "onnx"
@@ -119,7 +120,7 @@ def _export_tagger(options: "Options", folder: Path, output: Path) -> list[str]:
         library, loads = "transformers", f"transformers.{architecture}.from_pretrained({path!r})"
     if depends_on_spaces(folder):
         notes = [*notes, usage.SPACES]
-    if tokenizer.blanks.any() and of_words(tokenizer) is tokenizer:
+    if original.blanks.any() and tokenizer is original:
         notes = [*notes, usage.LONE_SPACES]
     if config.data.context != "none":
         notes = [*notes, usage.WITHOUT_CONTEXT]

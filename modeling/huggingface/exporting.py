@@ -89,7 +89,7 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
     backend.save(str(file))
 
 
-def of_words(tokenizer: Tokenizer) -> Tokenizer:
+def without_lone_spaces(tokenizer: Tokenizer) -> Tokenizer:
     """Return the tokenizer of a tagger for other programs, which cuts words as we do.
 
     We leave out a ▁ alone before a word of a script without spaces (``modeling.data.sentences``).
@@ -98,19 +98,21 @@ def of_words(tokenizer: Tokenizer) -> Tokenizer:
     it is seldom alone. Tokenizers without ``Metaspace``, or whose normalizer changes the mark, are
     returned as they are.
     """
-    own, ranges = tokenizer.backend.normalizer, UNSPACED + WIDE
+    normalizer, ranges = tokenizer.backend.normalizer, UNSPACED + WIDE
     pre_tokenizer = str(tokenizer.parts.get("pre_tokenizer"))
-    if "'Metaspace'" not in pre_tokenizer or (own and own.normalize_str(_MARK) != _MARK):
+    if "'Metaspace'" not in pre_tokenizer or (
+        normalizer and normalizer.normalize_str(_MARK) != _MARK
+    ):
         return tokenizer
     backend = Backend.from_str(tokenizer.backend.to_str())
     begun = {subword[1:2] for subword in backend.get_vocab() if subword.startswith("▁")}
     borders = zip(map(ord, ranges[::3]), map(ord, ranges[2::3]), strict=True)
     solid = [chr(code) for first, last in borders for code in range(first, last + 1)]
-    kept = [c for c in solid if (own.normalize_str(c) if own else c)[:1] in begun]
+    kept = [c for c in solid if (normalizer.normalize_str(c) if normalizer else c)[:1] in begun]
     word = Regex(f" (?=[{ranges}])(?![{''.join(kept) or _MARK}])")
     first = [] if "'never'" in pre_tokenizer else [normalizers.Prepend(" ")]
     marking = [*first, normalizers.Replace(word, f" {_MARK}")]
-    backend.normalizer = normalizers.Sequence([*marking, *([own] if own else [])])
+    backend.normalizer = normalizers.Sequence([*marking, *([normalizer] if normalizer else [])])
     backend.pre_tokenizer = pre_tokenizers.Sequence(
         [backend.pre_tokenizer, pre_tokenizers.Split(f"▁{_MARK}", "removed")]
     )
@@ -251,7 +253,7 @@ def export_tagger(model: TaggingModel, folder: Path, tokenizer: Tokenizer) -> st
     with torch.no_grad():
         tensors["classifier.weight"] = _widened(classifier.weight, config) / temperature
         tensors["classifier.bias"] = classifier.bias / temperature
-    write_folder(folder, config, tensors, tokenizer=of_words(tokenizer))
+    write_folder(folder, config, tensors, tokenizer=tokenizer)
     set_max_length(folder, model.config.encoder.max_positions)
     return architecture
 
