@@ -109,9 +109,23 @@ def repeat(copies: int, file: Path) -> None:
         out.write(tail)
 
 
-def commands(dump: Path, local: Path) -> dict[str, list[str]]:
+def repeat_news(copies: int, folder: Path) -> None:
+    """Write the pages of news many times over, at other addresses: a unit each.
+
+    One unit takes some milliseconds, so that a worker can be killed only among many.
+    """
+    folder.mkdir()
+    head, *rows = (DATA / "news" / "urls.tsv").read_text("utf-8").splitlines()
+    urls = [head]
+    for copy in range(copies):
+        urls += [f"{copy}-{row.replace('.example/', f'.example/{copy}/')}" for row in rows]
+        for page in (DATA / "news").glob("*.html*"):
+            shutil.copyfile(page, folder / f"{copy}-{page.name}")
+    (folder / "urls.tsv").write_text("\n".join(urls) + "\n", "utf-8")
+
+
+def commands(dump: Path, news: Path, local: Path) -> dict[str, list[str]]:
     """Return the pipelines to run, by name, in an order in which each has its input."""
-    news = DATA / "news"
     return {
         "tei": ["tei_to_ner", "--input", f"{DATA}/letters/*.xml"],
         "wikipedia": ["wikipedia_to_documents", "--input", str(dump)],
@@ -312,7 +326,9 @@ def check(name: str, folder: Path, *, copies: int, checks: str) -> None:
     (work / "local").mkdir(parents=True)
     dump = work / SAMPLE.name
     repeat(copies, dump)
-    todo = commands(dump, work / "local")
+    news = work / "pages"
+    repeat_news(copies, news)
+    todo = commands(dump, news, work / "local")
     environment = SECRETS | {
         "AWS_ENDPOINT_URL": f"http://{LOOPBACK}:{free_port()}",
         "ONOMA_CACHE": str(work / "cluster" / "hidden" / "cache"),
