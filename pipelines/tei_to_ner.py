@@ -133,9 +133,8 @@ def plan(options: Options) -> Plan:
     edition_file = describe_file("edition", edition_path(options.edition))
     edition = load_edition(Path(edition_file.path))
     found = find_inputs(options.input, suffix=SUFFIXES, exclude=options.exclude)
+    files = list_files(dict(islice(found.items(), options.limit)))
     # Which files others include decides the units; with line numbers, nothing is included.
-    listed = list_files if options.has_lines else describe_files
-    files = listed(dict(islice(found.items(), options.limit)))
     included = {} if options.has_lines else find_included(files, max_bytes=MAX_BYTES)
     # An included file is only read as a part of the files that include it.
     files = [file for file in files if file.name not in included]

@@ -4,6 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
 from typing import NamedTuple
@@ -34,17 +35,18 @@ def find_included(files: Sequence[InputFile], *, max_bytes: int) -> dict[str, In
     Files above ``max_bytes``, and those in buckets, are not searched for inclusions.
     """
     from corpora.system.buckets import is_url
+    from corpora.system.threads import map_in_order
 
     found: dict[str, InputFile] = {}
     pointers: defaultdict[str, set[str]] = defaultdict(set)
+    search = partial(_parts_in, max_bytes=max_bytes)
     waiting = [file for file in files if not is_url(file.path)]
-    for file in waiting:  # the loop appends to it
-        data = file.read() if file.size <= max_bytes else b""
-        if _MARK not in data:
-            continue
-        folder = Path(file.path).resolve().parents[file.name.count("/")]
-        with suppress(XmlError):  # who reads the file will say what is wrong with it
-            for name, pointer in included_parts(parse_xml(data, name=file.name), file.name):
+    while waiting:
+        parts_of_files = [*zip(waiting, map_in_order(search, waiting), strict=True)]
+        waiting = []
+        for file, parts in parts_of_files:
+            folder = Path(file.path).resolve().parents[file.name.count("/")] if parts else Path()
+            for name, pointer in parts:
                 path = (folder / name).resolve()
                 if name not in found and path.is_file() and path.is_relative_to(folder):
                     found[name] = describe_file(name, path)
@@ -113,25 +115,30 @@ def find_repeated(
     first: dict[IncludedPart, str] = {}
     repeated: defaultdict[str, dict[IncludedPart, str]] = defaultdict(dict)
     for file in files if included else ():
-        waiting, met = [(file.name, file)], set[IncludedPart]()
-        for name, inside in waiting:  # the loop appends to it
-            data = inside.read()
-            with suppress(XmlError):
-                parts = set(_parts_in_text(data, name)) - met
-                met |= parts
-                for part in sorted(parts):
-                    owner = first.get(IncludedPart(part.file, ""), file.name)
-                    owner = first.setdefault(part, owner)
-                    if owner != file.name:
-                        repeated[file.name][part] = owner
-                    elif part.file in included:
-                        waiting.append((part.file, included[part.file]))
+        waiting, met = [file], set[IncludedPart]()
+        for inside in waiting:  # the loop appends to it
+            parts = {*_parts_in(inside, in_text=True)} - met
+            met |= parts
+            for part in sorted(parts):
+                owner = first.get(IncludedPart(part.file, ""), file.name)
+                owner = first.setdefault(part, owner)
+                if owner != file.name:
+                    repeated[file.name][part] = owner
+                elif part.file in included:
+                    waiting.append(included[part.file])
     return dict(repeated)
 
 
-def _parts_in_text(data: bytes, name: str) -> Iterator[IncludedPart]:
-    if _MARK in data:
-        yield from included_parts(parse_xml(data, name=name), name, in_text=True)
+def _parts_in(
+    file: InputFile, *, max_bytes: int | None = None, in_text: bool = False
+) -> list[IncludedPart]:
+    """List what a file includes, as ``included_parts`` does; nothing of one above ``max_bytes``."""
+    data = file.read() if max_bytes is None or file.size <= max_bytes else b""
+    with suppress(XmlError):  # who reads the file will say what is wrong with it
+        if _MARK in data:
+            root = parse_xml(data, name=file.name)
+            return [*included_parts(root, file.name, in_text=in_text)]
+    return []
 
 
 def target_of(element: Element, name: str) -> str | None:

@@ -47,6 +47,16 @@ def tei(*options, output=OUTPUT, inputs="s3://onoma/letters/*.xml", edition=None
     return ["--input", inputs, "--edition", edition, "--output", str(output), *options]
 
 
+def test_an_edition_in_a_bucket_is_planned_without_reading_it(tmp_path, monkeypatch):
+    put_letters(n=4)
+    monkeypatch.delattr(Bucket, "download")
+
+    options = tei_to_ner.Options(input=("s3://onoma/letters/*.xml",), output=tmp_path)
+    plan = tei_to_ner.plan(options)
+
+    assert [file.sha256 for file in plan.inputs] == [""] * 4
+
+
 def local_tei(tmp_path, *options):
     """Make the same run with paths of this machine."""
     folder = tmp_path / "letters"

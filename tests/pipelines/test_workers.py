@@ -69,7 +69,7 @@ def test_worker_that_is_not_set_up_as_the_launcher_refuses(change, message, tmp_
 def test_second_attempt_in_the_middle_of_the_first_does_no_harm(tmp_path):
     assert tei_to_ner.main(["--input", str(LETTERS), "--output", str(tmp_path / "local")]) == 0
     with planned(tmp_path / "out") as (build, run):
-        [unit] = build.pending()
+        unit = build.plan.marked(*build.pending(), "").hashed()
         edition = run.auxiliary["edition"]
         files = read_files(unit, max_bytes=1_000_000)
         parse = partial(parse_tei, edition=edition, learned={}, included={}, repeated={})
