@@ -1,5 +1,6 @@
 """No page of the documentation leads to a file or a heading that is not there, or names one."""
 
+import ast
 import re
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]*))?\)")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 FOLDERS = "benchmarks|corpora|dags|docs|modeling|onoma|pipelines|tests"
 FILE = re.compile(rf"`((?:{FOLDERS})/[\w./-]+)`")
+INDEXED = re.compile(rf"`(?:((?:{FOLDERS})/[\w./]+):)?([A-Za-z_][\w.]*)`(?!:)")
 slug = slugify(case="lower")
 
 
@@ -39,6 +41,36 @@ def test_files_that_pages_name_are_there():
     named = [(page, name) for page in pages for name in FILE.findall(page.read_text("utf-8"))]
 
     assert not [(page, name) for page, name in named if not (ROOT / name).exists()]
+
+
+@cache
+def names_in(file):
+    """Return what a module defines: functions, classes, constants, and what is in its classes."""
+    names, pending = set(), [("", ast.parse(file.read_text("utf-8")))]
+    while pending:
+        prefix, scope = pending.pop()
+        for statement in scope.body:
+            for target in getattr(statement, "targets", [getattr(statement, "target", statement)]):
+                names.add(prefix + getattr(target, "name", getattr(target, "id", "")))
+            if isinstance(statement, ast.ClassDef):
+                pending.append((f"{prefix}{statement.name}.", statement))
+    return names
+
+
+def test_the_index_of_the_code_names_what_is_there():
+    index = (ROOT / "docs" / "rooms.md").read_text("utf-8").partition("## Where is")[2]
+
+    indexed = []
+    for entry in re.findall("^- .*", index, re.MULTILINE):
+        file = ""
+        for path, name in INDEXED.findall(entry):
+            file = path or file
+            indexed += [(file, name)] if file else []
+
+    files = {file for file, _ in indexed if not (ROOT / file).is_file()}
+    assert len(indexed) > 400
+    assert not files
+    assert not [(file, name) for file, name in indexed if name not in names_in(ROOT / file)]
 
 
 def test_a_page_has_at_most_one_title():
