@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from corpora.errors import UsageError
-from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_file, unit_for_each
+from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_each, unit_for_each
 from corpora.segmentation.language_tags import check_tag
 from pipelines import run
-from pipelines.graph import PCollection, Phase, Run
+from pipelines.graph import Phase
 from pipelines.options import CommonOptions, option, option_table, refuse, said, values_in
 
 if TYPE_CHECKING:
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from corpora.runs.build import Build
 
 DATASETS = {"": "documents"}
-TABLE = "table of forms"
-VOCAB = "vocabulary "
-LEXICON = "lexicon "
 
 
 @option_table
@@ -98,6 +95,18 @@ class AugmentSettings(Options):
     group_column: str | None
     """The column that names the lexicon of a document; None where all share all forms."""
 
+    @property
+    def matching(self) -> "Matching":
+        """How forms are matched."""
+        from corpora.matching.form_dictionary import Matching
+
+        return Matching(
+            lang=self.lang,
+            right=self.right,
+            ignore_case=self.policy == "all",
+            are_variants_same=self.variants == "same",
+        )
+
 
 def plan(options: Options) -> Plan:
     """Plan a unit for each shard; a stage of one unit chooses among the forms before."""
@@ -161,14 +170,14 @@ def _forms_files(path: Path) -> dict[str, InputFile]:
     from corpora.runs.dataset_inputs import describe_shards
 
     if path.is_file():
-        return {TABLE: describe_file(TABLE, path)}
+        return describe_each({"table of forms": path})
     if not path.exists():
         raise UsageError(f"--forms {path}: there is nothing.")
     schema = open_dataset(path).schema.name
-    kinds = {"entities": VOCAB, "lexicon": LEXICON}
-    if schema not in kinds:
+    prefixes = {"entities": "vocabulary ", "lexicon": "lexicon "}
+    if schema not in prefixes:
         raise UsageError(f"--forms {path}: holds {schema}. Name an entity vocabulary or a lexicon.")
-    return describe_shards(path, schema, prefix=kinds[schema])
+    return describe_shards(path, schema, prefix=prefixes[schema])
 
 
 def _lexicon_of(options: Options, *, is_gated: bool) -> "tuple[WordFilter | None, str | None]":
@@ -191,105 +200,16 @@ def _lexicon_of(options: Options, *, is_gated: bool) -> "tuple[WordFilter | None
     return words, columns[per] if options.entities == "group" else None
 
 
-def choose(units: PCollection, settings: AugmentSettings, run: Run) -> PCollection:
-    """Choose the meaning of each form, and the forms that pass the gate."""
-    from pipelines.transforms import forms
-    from pipelines.transforms.elements import read_units
-
-    files = run.auxiliary
-    table = files.get(TABLE)
-    shards = [*files.values()]
-    if settings.chosen:
-        is_grouped = settings.group_column is not None
-        chosen = read_units(
-            forms.choose_words, shards=shards, words=settings.chosen, is_grouped=is_grouped
-        )
-    else:
-        chosen = read_units(
-            forms.choose_forms,
-            table=table,
-            shards=shards,
-            space=settings.space,
-            ignore_case=settings.policy == "all",
-            lang=settings.lang,
-        )
-    return units | chosen | run.write_shards("choose")
-
-
-def index(units: PCollection, settings: AugmentSettings, run: Run) -> PCollection:
-    """Write the chosen forms as a table on disk that all workers share."""
-    from pipelines.transforms.forms import index_chosen
-    from pipelines.transforms.gate import describe_forms
-
-    describe = [describe_forms] if settings.policy == "gated" else []
-    index = partial(index_chosen, matching=_matching(settings))
-    return run.merge(units, index, *describe, stage="choose")
-
-
-def survey(units: PCollection, settings: AugmentSettings, run: Run) -> PCollection:
-    """Count forms, entities and words in all documents."""
-    from pipelines.transforms import elements, gate
-
-    step = elements.read_units(gate.survey_forms, work=run.work, lang=settings.lang)
-    return units | step | run.write_shards("survey")
-
-
-def sum_up(units: PCollection, _: AugmentSettings, run: Run) -> PCollection:
-    """Add up the counts of all units."""
-    from pipelines.transforms.gate import add_surveys
-
-    return run.merge(units, add_surveys, stage="survey")
-
-
-def sample(units: PCollection, settings: AugmentSettings, run: Run) -> PCollection:
-    """Judge places by the links of a sample of the documents, taken as hidden."""
-    from pipelines.transforms import elements, gate
-
-    step = elements.read_units(gate.sample_places, work=run.work, lang=settings.lang)
-    return units | step | run.write_shards("sample")
-
-
-def learn(units: PCollection, settings: AugmentSettings, run: Run) -> PCollection:
-    """Learn how probable mentions are."""
-    from pipelines.transforms.gate import learn_gate
-
-    return run.merge(
-        units, partial(learn_gate, min_precision=settings.min_precision), stage="sample"
-    )
-
-
-def augment(units: PCollection, settings: AugmentSettings, run: Run) -> PCollection:
-    """Match the chosen forms in documents, and write the documents with more mentions."""
+def phases() -> tuple[Phase, ...]:
+    """List the functions of the units of each stage, and those that merge what units wrote."""
     from pipelines.transforms import forms, gate
-    from pipelines.transforms.elements import read_units
 
-    work, lang = run.work, settings.lang
-    if settings.policy == "gated":
-        only_remove = settings.only_remove
-        add = read_units(gate.gate_mentions, work=work, lang=lang, only_remove=only_remove)
-    else:
-        matching, column = _matching(settings), settings.group_column
-        add = read_units(forms.add_mentions, work=work, matching=matching, group_column=column)
-    return units | add | run.write_shards()
-
-
-def _matching(settings: AugmentSettings) -> "Matching":
-    from corpora.matching.form_dictionary import Matching
-
-    return Matching(
-        lang=settings.lang,
-        right=settings.right,
-        ignore_case=settings.policy == "all",
-        are_variants_same=settings.variants == "same",
+    return (
+        Phase.of_units(forms.choose, "choose", forms.index_chosen),
+        Phase.of_units(gate.survey_forms, "survey", gate.add_surveys),
+        Phase.of_units(gate.sample_places, "sample", gate.learn_gate),
+        Phase.of_units(gate.augment),
     )
-
-
-PHASES = (
-    Phase(choose, "choose", index),
-    Phase(survey, "survey", sum_up),
-    Phase(sample, "sample", learn),
-    Phase(augment),
-)
 
 
 def write_side_files(build: "Build", settings: AugmentSettings) -> None:

@@ -10,6 +10,7 @@ Examples:
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -21,13 +22,13 @@ from corpora.runs.plan import (
     Plan,
     Stage,
     Unit,
-    describe_file,
+    describe_each,
     named,
     partitions,
     unit_for_each,
 )
 from pipelines import run
-from pipelines.graph import PCollection, Phase, Run
+from pipelines.graph import Phase
 from pipelines.options import (
     CommonOptions,
     option,
@@ -45,12 +46,9 @@ DATASETS = {"": "entities"}
 PART_BYTES = 256 << 20
 """Bytes of document shards for each partition of entities and forms, which is merged at once."""
 PARAMETERS = (
-    *("min_count", "max_size", "existing", "link_probability", "limit"),
+    *("origins", "min_count", "max_size", "existing", "link_probability", "limit"),
     *("languages", "min_languages"),
 )
-EQUIVALENTS = "equivalents"
-LANGLINKS = "langlinks "
-PREVIOUS = "previous "
 
 
 @option_table
@@ -104,6 +102,16 @@ class Options(CommonOptions):
         at_least=1,
     )
 
+    @property
+    def has_equivalents(self) -> bool:
+        """Whether several entities may be the same."""
+        return self.languages or self.equivalents is not None
+
+    @property
+    def has_link_probability(self) -> bool:
+        """Whether the places of forms are counted, for which all text is read again."""
+        return self.link_probability == "on"
+
 
 def plan(options: Options) -> Plan:
     """Plan a unit for each shard of documents, and for each partition of the counts."""
@@ -115,12 +123,13 @@ def plan(options: Options) -> Plan:
         raise UsageError("--equivalents: --languages finds them. Leave one of them out.")
     if not options.languages:
         refuse(options, "min_languages", "langlinks", because="is for --languages")
+    options = replace(options, origins=tuple(origins_of(options.origins)))
     files = find_documents(options.input, limit=options.limit)
     parts = partitions(files, PART_BYTES)
     return Plan(
         pipeline="documents_to_entity_vocab",
         datasets=DATASETS,
-        parameters={"origins": origins_of(options.origins), **values_in(options, *PARAMETERS)},
+        parameters=values_in(options, *PARAMETERS),
         units=parts,
         auxiliary=_auxiliary(options),
         stages=tuple(_stages(files, options, parts=parts)),
@@ -129,15 +138,13 @@ def plan(options: Options) -> Plan:
 
 
 def _auxiliary(options: Options) -> dict[str, InputFile]:
+    """Describe ``equivalents``, ``langlinks`` with numbers, and the shards of ``previous``."""
     from corpora.runs.dataset_inputs import describe_shards
 
-    files = {}
-    if options.equivalents:
-        files[EQUIVALENTS] = describe_file(EQUIVALENTS, options.equivalents)
-    for number, path in enumerate(options.langlinks):
-        files[f"{LANGLINKS}{number}"] = describe_file(f"{LANGLINKS}{number}", path)
+    links = {f"langlinks {number}": path for number, path in enumerate(options.langlinks)}
+    files = describe_each({"equivalents": options.equivalents, **links})
     if options.previous:
-        files |= describe_shards(options.previous, "entities", prefix=PREVIOUS)
+        files |= describe_shards(options.previous, "entities", prefix="previous ")
     return files
 
 
@@ -146,7 +153,7 @@ def _stages(
 ) -> Iterator[Stage]:
     readers = unit_for_each(files)
     one = (Unit(0),)
-    if _has_equivalents(options):
+    if options.has_equivalents:
         units = readers if options.languages else one
         if options.langlinks:
             units = tuple(Unit(n, tuple(files)) for n in range(len(options.langlinks)))
@@ -155,136 +162,23 @@ def _stages(
     yield Stage("merge", parts, {"totals": "entity_totals", "entity_forms": "entity_forms"})
     yield Stage("choose", one, {"chosen": "entities"})
     yield Stage("link", parts, {"aliases": "entity_aliases", "forms": "forms"})
-    if options.link_probability == "on":
+    if options.has_link_probability:
         yield Stage("find", readers, {"occurrences": "form_occurrences"})
 
 
-def _has_equivalents(options: Options) -> bool:
-    return options.languages or options.equivalents is not None
-
-
-def equivalents(units: PCollection, _: Options, run: Run) -> PCollection:
-    """Read which entities are equal."""
-    from pipelines.transforms import elements, entities
-
-    step = elements.read_units(
-        entities.find_equivalents,
-        file=run.auxiliary.get(EQUIVALENTS),
-        n_partitions=run.n_units["merge"],
-        langlinks=named(LANGLINKS, run.auxiliary),
-    )
-    return units | step | run.write_shards("equivalents")
-
-
-def index_equivalents(units: PCollection, _: Options, run: Run) -> PCollection:
-    """Write the equivalents as a table on disk that all workers share."""
+def phases() -> tuple[Phase, ...]:
+    """List the functions of the units of each stage, and those that merge what units wrote."""
     from pipelines.transforms import entities
 
-    return run.merge(units, entities.index_equivalents, stage="equivalents")
-
-
-def count(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Count the mentions in documents, and list the pages."""
-    from pipelines.transforms import elements, entities
-
-    step = elements.read_units(
-        entities.count_entities,
-        origins=origins_of(options.origins),
-        equivalents=run.work if _has_equivalents(options) else None,
-        n_partitions=run.n_units["merge"],
-        are_read_again=options.link_probability == "on",
+    return (
+        Phase.of_units(entities.find_equivalents, "equivalents", entities.index_equivalents),
+        Phase.of_units(entities.count_entities, "count"),
+        Phase.of_units(entities.sum_entities, "merge"),
+        Phase.of_units(entities.choose_entities, "choose"),
+        Phase.of_units(entities.count_links, "link", entities.index_forms),
+        Phase.of_units(entities.find_forms, "find", entities.add_occurrences),
+        Phase.of_units(entities.add_aliases),
     )
-    return units | step | run.write_shards("count")
-
-
-def merge(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Sum the counts of each partition of the entities."""
-    from pipelines.transforms import elements, entities
-
-    step = elements.read_units(
-        entities.sum_entities,
-        work=run.work,
-        datasets=("counts", "pages", *(("equivalents",) if _has_equivalents(options) else ())),
-        origins=origins_of(options.origins),
-        n_partitions=run.n_units["link"],
-    )
-    return units | step | run.write_shards("merge")
-
-
-def choose(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Choose the entities, and assign ids."""
-    from corpora.entities.choice import EntityLimits
-    from pipelines.transforms import elements, entities
-
-    rules = EntityLimits(
-        min_count=options.min_count,
-        max_size=options.max_size,
-        existing=options.existing,
-        min_languages=options.min_languages,
-    )
-    previous = named(PREVIOUS, run.auxiliary)
-    step = elements.read_units(
-        entities.choose_entities, work=run.work, rules=rules, previous=previous
-    )
-    return units | step | run.write_shards("choose")
-
-
-def link(units: PCollection, _: Options, run: Run) -> PCollection:
-    """Sum each partition of the forms: how often each form is linked, and to which entity."""
-    from pipelines.transforms import elements, entities
-
-    n_partitions = run.n_units[""]
-    step = elements.read_units(entities.count_links, work=run.work, n_partitions=n_partitions)
-    return units | step | run.write_shards("link")
-
-
-def index_forms(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Write all forms as a table on disk that all workers share, if they are to be counted."""
-    from pipelines.transforms import entities
-
-    is_on = options.link_probability == "on"
-    index = [entities.index_forms] if is_on else []
-    return run.merge(units, *index, stage="link")
-
-
-def find(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Find all forms in documents, and count where they are not a counted mention."""
-    from pipelines.transforms import elements, entities
-
-    origins = origins_of(options.origins)
-    step = elements.read_units(entities.find_forms, work=run.work, stage="count", origins=origins)
-    return units | step | run.write_shards("find")
-
-
-def sum_occurrences(units: PCollection, _: Options, run: Run) -> PCollection:
-    """Sum the occurrences of the forms."""
-    from pipelines.transforms import entities
-
-    return run.merge(units, entities.add_occurrences, stage="find")
-
-
-def finish(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Add the aliases to the rows of the vocabulary."""
-    from pipelines.transforms import elements, entities
-
-    step = elements.read_units(
-        entities.add_aliases,
-        work=run.work,
-        n_partitions=run.n_units[""],
-        with_link_probability=options.link_probability == "on",
-    )
-    return units | step | run.write_shards()
-
-
-PHASES = (
-    Phase(equivalents, "equivalents", index_equivalents),
-    Phase(count, "count"),
-    Phase(merge, "merge"),
-    Phase(choose, "choose"),
-    Phase(link, "link", index_forms),
-    Phase(find, "find", sum_occurrences),
-    Phase(finish),
-)
 
 
 def write_side_files(build: "Build", _: Options) -> None:
@@ -295,7 +189,7 @@ def write_side_files(build: "Build", _: Options) -> None:
     from corpora.entities.vocabulary import read_vocab
     from corpora.system.writing import write_text
 
-    shards, auxiliary = build.shard_paths(""), build.plan.auxiliary
+    shards = build.shard_paths("")
     names = exports.ExportNames(shards)
     for name, lines in (
         ("entity_vocab.jsonl", exports.luke_lines),
@@ -307,7 +201,7 @@ def write_side_files(build: "Build", _: Options) -> None:
     write_text(build.side / "coverage.tsv", coverage_lines(build.counters))
     text = report(build.counters, build.plan.parameters, exports.read_rows(shards))
     write_text(build.side / "report.md", [text])
-    if previous := named(PREVIOUS, auxiliary):
+    if previous := named("previous ", build.plan.auxiliary):
         earlier = read_vocab(file.check() for file in previous)
         listed = changes(read_vocab(shards), earlier)
         write_text(build.side / "changes.tsv", change_lines(listed))

@@ -10,7 +10,6 @@ Examples:
 import logging
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -22,13 +21,13 @@ from corpora.runs.plan import (
     InputFile,
     Plan,
     Stage,
-    describe_file,
+    describe_each,
     fingerprint_of,
     named,
     unit_for_each,
 )
 from pipelines import run
-from pipelines.graph import PCollection, Phase, Run
+from pipelines.graph import Phase
 from pipelines.options import CommonOptions, option, option_table, origins_of, said, values_in
 
 if TYPE_CHECKING:
@@ -37,13 +36,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 DATASETS = {"": "examples"}
-TOKENIZER, VOCAB = "tokenizer ", "entity vocabulary "
 PARAMETERS = (
     *("max_length", "max_entities", "min_sentence_subwords"),
     *("min_score", "unknown_entities", "min_entity_count", "only_with_mentions"),
     *("validation", "seed"),
 )
 _SPECIAL_SUBWORDS = 2  # [CLS] and [SEP], which models add to each example
+_VOCAB = "entity vocabulary "  # the beginning of the names of its shards
 _TOKENIZER_FILES = (
     "tokenizer.json",
     "tokenizer_config.json",
@@ -117,14 +116,28 @@ class Options(CommonOptions):
     )
     seed: int = option("seed of the hash that chooses the documents for validation (default: 1)", 1)
 
+    @property
+    def rules(self) -> "ExampleRules":
+        """The rules that make examples; ``validation`` is the requested fraction."""
+        from corpora.examples.maker import ExampleRules
+        from corpora.examples.mentions import MentionRules
 
-@dataclass(frozen=True)
-class ExampleSettings:
-    """The settings of graphs and side files."""
-
-    options: Options
-    n_entities: int
-    """The number of entities of the vocabulary; 0 without one."""
+        mentions = MentionRules(
+            origins=tuple(origins_of(self.origins)),
+            min_score=self.min_score,
+            keep_unknown=self.unknown_entities == "keep",
+            min_entity_count=self.min_entity_count,
+            max_entities=self.max_entities,
+        )
+        return ExampleRules(
+            length=self.max_length - _SPECIAL_SUBWORDS,
+            mentions=mentions,
+            min_sentence_subwords=self.min_sentence_subwords,
+            words=self.words,
+            only_with_mentions=self.only_with_mentions,
+            validation=self.validation,
+            seed=self.seed,
+        )
 
 
 def plan(options: Options) -> Plan:
@@ -154,7 +167,7 @@ def plan(options: Options) -> Plan:
         units=units,
         auxiliary=_auxiliary(options),
         stages=(Stage("sample", units, {"shares": "document_shares"}),),
-        settings=ExampleSettings(options, n_entities),
+        settings=options,
     )
 
 
@@ -198,75 +211,27 @@ def _identity(vocab: Path | None, min_count: int) -> tuple[int, str | None]:
 def _auxiliary(options: Options) -> dict[str, InputFile]:
     from corpora.runs.dataset_inputs import describe_shards
 
-    files = {}
-    is_file = options.tokenizer.is_file()
-    folder = options.tokenizer.parent if is_file else options.tokenizer
-    for name in dict.fromkeys((*([options.tokenizer.name] if is_file else ()), *_TOKENIZER_FILES)):
-        if (folder / name).is_file():
-            files[f"{TOKENIZER}{name}"] = describe_file(f"{TOKENIZER}{name}", folder / name)
+    folder, names = options.tokenizer, list(_TOKENIZER_FILES)
+    if folder.is_file():
+        folder, names = folder.parent, [folder.name, *names]
+    paths = {f"tokenizer {name}": folder / name for name in names}
+    files = describe_each({name: path for name, path in paths.items() if path.is_file()})
     if options.entity_vocab:
-        files |= describe_shards(options.entity_vocab, "entities", prefix=VOCAB)
+        files |= describe_shards(options.entity_vocab, "entities", prefix=_VOCAB)
     return files
 
 
-def sample(units: PCollection, settings: ExampleSettings, run: Run) -> PCollection:
-    """Find the hash ratios of all documents, which decide which are for validation."""
-    from pipelines.transforms import elements, examples
+def phases() -> tuple[Phase, ...]:
+    """List the functions of the units of each stage, and the one that merges what units wrote."""
+    from pipelines.transforms import examples
 
-    step = elements.read_units(examples.find_ratios, seed=settings.options.seed)
-    return units | step | run.write_shards("sample")
-
-
-def merge(units: PCollection, settings: ExampleSettings, run: Run) -> PCollection:
-    """Merge the ratios of all units, and write the tokenizer into the run."""
-    from pipelines.transforms.examples import keep_tokenizer, merge_ratios
-
-    options = settings.options
-    keep = partial(
-        keep_tokenizer,
-        files=named(TOKENIZER, run.auxiliary),
-        opened=options.tokenizer.name if options.tokenizer.is_file() else "",
-    )
-    return run.merge(units, merge_ratios, keep, stage="sample")
-
-
-def make(units: PCollection, settings: ExampleSettings, run: Run) -> PCollection:
-    """Make examples from documents, and write them."""
-    from pipelines.transforms import elements, examples
-
-    vocab = named(VOCAB, run.auxiliary) if settings.options.entity_vocab else None
-    step = elements.read_units(
-        examples.make_examples, work=run.work, rules=_rules(settings.options), vocab=vocab
-    )
-    return units | step | run.write_shards()
-
-
-PHASES = (Phase(sample, "sample", merge), Phase(make))
-
-
-def _rules(options: Options) -> "ExampleRules":
-    from corpora.examples.maker import ExampleRules
-    from corpora.examples.mentions import MentionRules
-
-    mentions = MentionRules(
-        origins=tuple(origins_of(options.origins)),
-        min_score=options.min_score,
-        keep_unknown=options.unknown_entities == "keep",
-        min_entity_count=options.min_entity_count,
-        max_entities=options.max_entities,
-    )
-    return ExampleRules(
-        length=options.max_length - _SPECIAL_SUBWORDS,
-        mentions=mentions,
-        min_sentence_subwords=options.min_sentence_subwords,
-        words=options.words,
-        only_with_mentions=options.only_with_mentions,
-        validation=options.validation,
-        seed=options.seed,
+    return (
+        Phase.of_units(examples.find_ratios, "sample", examples.prepare),
+        Phase.of_units(examples.make_examples),
     )
 
 
-def write_side_files(build: "Build", settings: ExampleSettings) -> None:
+def write_side_files(build: "Build", options: Options) -> None:
     """Write the report, and the files that belong to examples: tokenizer, entities, lost mentions.
 
     Raises ``CorpusError`` where all examples of several documents are in one split, though two
@@ -276,26 +241,26 @@ def write_side_files(build: "Build", settings: ExampleSettings) -> None:
     from corpora.examples import report as example_report
     from corpora.system.writing import write_text
     from corpora.tokenization.tokenizers import Tokenizer
-    from pipelines.transforms.examples import TOKENIZER as KEPT
+    from pipelines.transforms.examples import TOKENIZER
 
-    n_entities = settings.n_entities
-    length = settings.options.max_length - _SPECIAL_SUBWORDS
+    n_entities = build.plan.parameters["n_entities"]
+    length = options.max_length - _SPECIAL_SUBWORDS
     shards = build.shard_paths("")
     summary = example_report.summarize(shards, length=length, n_entities=n_entities)
     n_documents = {split: int(counts[0]) for split, counts in summary.by_split.items()}
-    _check_splits(n_documents, validation=settings.options.validation)
+    _check_splits(n_documents, validation=options.validation)
     lost = build.notes
     text = example_report.report(summary, build.counters, build.plan.parameters, named=lost)
     write_text(build.side / "report.md", [text])
     if lost:
         write_text(build.side / lost_mentions.FILE, lost_mentions.to_tsv(lost))
     if n_entities:
-        shards = [file.check() for file in named(VOCAB, build.plan.auxiliary)]
-        min_count = settings.options.min_entity_count
+        shards = [file.check() for file in named(_VOCAB, build.plan.auxiliary)]
+        min_count = options.min_entity_count
         example_report.write_entities(
             build.side / "_entities.ipc", shards, summary.train, min_count=min_count
         )
-    Tokenizer.open(build.work.tables / KEPT).save(build.side)
+    Tokenizer.open(build.work.tables / TOKENIZER).save(build.side)
 
 
 def _check_splits(n_documents: Mapping[str, int], *, validation: float) -> None:

@@ -22,13 +22,12 @@ from corpora.runs.plan import (
     Plan,
     Stage,
     Unit,
-    describe_file,
-    named,
+    describe_each,
     partitions,
     units_without_input,
 )
 from pipelines import run
-from pipelines.graph import PCollection, Phase, Run
+from pipelines.graph import Phase
 from pipelines.options import CommonOptions, option, option_table, said, values_in
 
 if TYPE_CHECKING:
@@ -36,14 +35,11 @@ if TYPE_CHECKING:
     from corpora.runs.build import Build
 
 DATASETS = {"": "lexicon"}
-STREAMS = {"streams": "lexicon_streams"}
-COUNTED = {"symbols": "lexicon_symbols", "totals": "lexicon_totals"} | STREAMS
+COUNTED = {"symbols": "lexicon_symbols", "totals": "lexicon_totals", "streams": "lexicon_streams"}
 SLICE_BATCHES = 4
 """Batches of documents in a slice; a batch has a million characters at most, or one document."""
 PART_BYTES = 4 << 20
 """Bytes of document shards for each unit that counts strings, range after range."""
-KNOWN = "known words"
-NAMES = "names"
 KNOWN_NAMES = ("auto", "jieba", "none")
 
 
@@ -177,15 +173,13 @@ def _known(known: str, *, is_chinese: bool) -> dict[str, InputFile]:
     path = jieba_dictionary() if known in ("auto", "jieba") else Path(known)
     if not path.is_file():
         raise UsageError(f"--known {known}: no such file; or write jieba, or none.")
-    return {KNOWN: describe_file(KNOWN, path)}
+    return describe_each({"known words": path})
 
 
 def _names(path: Path | None) -> dict[str, InputFile]:
-    if path is None:
-        return {}
-    if not path.is_file():
+    if path and not path.is_file():
         raise UsageError(f"--names {path}: no such file.")
-    return {NAMES: describe_file(NAMES, path)}
+    return describe_each({"names": path})
 
 
 def _stages(files: Sequence[InputFile], *, parts: tuple[Unit, ...]) -> Iterator[Stage]:
@@ -210,91 +204,18 @@ def _slices(files: Sequence[InputFile]) -> Iterator[tuple[InputFile, dict[str, i
             yield file, {"start": start, "end": min(start + SLICE_BATCHES, n_batches)}
 
 
-def count(units: PCollection, settings: LexiconSettings, run: Run) -> PCollection:
-    """Make streams of symbols from slices, and count the symbols."""
-    from pipelines.transforms import elements, lexicon
-
-    step = elements.read_units(
-        lexicon.count_symbols,
-        symbols=settings.symbols,
-        per=settings.per,
-        max_length=settings.max_length,
-        min_count=settings.min_count,
-    )
-    return units | step | run.write_shards("count")
-
-
-def number(units: PCollection, settings: LexiconSettings, run: Run) -> PCollection:
-    """Assign numbers to all symbols; cut the strings into ranges by their first two symbols."""
-    from pipelines.transforms.lexicon import number_symbols
-
-    per, min_count = settings.per, settings.min_count
-    number = partial(number_symbols, per=per, min_count=min_count)
-    return run.merge(units, number, stage="number", has_shards=True)
-
-
-def spread(units: PCollection, settings: LexiconSettings, run: Run) -> PCollection:
-    """Distribute the windows of slices to ranges."""
-    from pipelines.transforms import elements, lexicon
-
-    step = elements.read_units(
-        lexicon.deal_windows, work=run.work, streams=STREAMS, max_length=settings.max_length
-    )
-    return units | step | run.write_shards("spread")
-
-
-def merge(units: PCollection, settings: LexiconSettings, run: Run) -> PCollection:
-    """Count the strings of ranges, and the symbols around them."""
-    from pipelines.transforms import elements, lexicon
-
-    step = elements.read_units(
-        lexicon.count_strings,
-        work=run.work,
-        n_parts=run.n_units[""],
-        max_length=settings.max_length,
-        min_count=settings.min_count,
-    )
-    return units | step | run.write_shards("merge")
-
-
-def score(units: PCollection, settings: LexiconSettings, run: Run) -> PCollection:
-    """Join the strings of all parts; score, mark and rank them."""
+def phases() -> tuple[Phase, ...]:
+    """List the functions of the units of each stage."""
     from pipelines.transforms import lexicon
 
-    functions = (
-        partial(lexicon.join_strings, min_count=settings.min_count),
-        partial(lexicon.score_strings, score=settings.score),
-        partial(
-            lexicon.mark_strings,
-            symbols=settings.symbols,
-            known=named(KNOWN, run.auxiliary),
-            names=named(NAMES, run.auxiliary),
-            are_in_both_scripts=settings.in_both_scripts,
-        ),
-        partial(lexicon.rank_strings, drop=settings.drop, demote=settings.demote, top=settings.top),
+    return (
+        Phase.of_units(lexicon.count_symbols, "count"),
+        Phase.of_units(lexicon.number_symbols, "number"),
+        Phase.of_units(lexicon.deal_windows, "spread"),
+        Phase.of_units(lexicon.count_strings, "merge"),
+        Phase.of_units(lexicon.score_strings, "score"),
+        Phase.of_units(lexicon.make_lexicon),
     )
-    return run.merge(units, *functions, stage="score", has_shards=True)
-
-
-def finish(units: PCollection, settings: LexiconSettings, run: Run) -> PCollection:
-    """Write the lexicon."""
-    from pipelines.transforms import elements, lexicon
-
-    n_parts, has_groups = run.n_units[""], settings.per != "all"
-    step = elements.read_units(
-        lexicon.make_lexicon, work=run.work, n_parts=n_parts, has_groups=has_groups
-    )
-    return units | step | run.write_shards()
-
-
-PHASES = (
-    Phase(count, "count"),
-    Phase(number, "number"),
-    Phase(spread, "spread"),
-    Phase(merge, "merge"),
-    Phase(score, "score"),
-    Phase(finish),
-)
 
 
 def write_side_files(build: "Build", settings: LexiconSettings) -> None:

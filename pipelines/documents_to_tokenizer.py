@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from corpora.runs.plan import InputFile, Plan, Stage, Unit, partitions, unit_for_each
 from pipelines import run
-from pipelines.graph import PCollection, Phase, Run
+from pipelines.graph import Phase
 from pipelines.options import CommonOptions, option, option_table, said, values_in
 
 if TYPE_CHECKING:
@@ -51,6 +51,14 @@ class Options(CommonOptions):
         "learn from words that occur at least N times (default: 1)", 1, at_least=1
     )
 
+    @property
+    def limits(self) -> "VocabularyLimits":
+        """What decides the vocabulary; its size is 0 where the words decide it."""
+        from corpora.tokenization.learning import VocabularyLimits
+
+        given = {field.name: getattr(self, field.name) for field in fields(VocabularyLimits)}
+        return VocabularyLimits(**given | {"size": self.size or 0})
+
 
 def plan(options: Options) -> Plan:
     """Plan a unit for each shard of documents, and a unit that learns from all."""
@@ -60,7 +68,7 @@ def plan(options: Options) -> Plan:
     return Plan(
         pipeline="documents_to_tokenizer",
         datasets=DATASETS,
-        parameters=asdict(_rules(options))
+        parameters=asdict(options.limits)
         | values_in(options, "limit")
         | {"tokenizers": version("tokenizers")},
         units=(Unit(0),),
@@ -69,46 +77,20 @@ def plan(options: Options) -> Plan:
     )
 
 
-def _rules(options: Options) -> "VocabularyLimits":
-    from corpora.tokenization.learning import VocabularyLimits
-
-    given = {field.name: getattr(options, field.name) for field in fields(VocabularyLimits)}
-    return VocabularyLimits(**given | {"size": options.size or 0})
-
-
 def _stages(files: Sequence[InputFile]) -> Iterator[Stage]:
     yield Stage("count", unit_for_each(files), {"counts": "word_counts"})
     yield Stage("merge", partitions(files, PART_BYTES), {"totals": "word_totals"})
 
 
-def count(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Count the words of documents."""
-    from pipelines.transforms import elements, tokenizer
+def phases() -> tuple[Phase, ...]:
+    """List the functions of the units of each stage."""
+    from pipelines.transforms import tokenizer
 
-    n_partitions = run.n_units["merge"]
-    step = elements.read_units(
-        tokenizer.count_words, cased=options.cased, n_partitions=n_partitions
+    return (
+        Phase.of_units(tokenizer.count_words, "count"),
+        Phase.of_units(tokenizer.sum_words, "merge"),
+        Phase.of_units(tokenizer.learn_subwords),
     )
-    return units | step | run.write_shards("count")
-
-
-def merge(units: PCollection, _: Options, run: Run) -> PCollection:
-    """Sum the counts of each partition of the words."""
-    from pipelines.transforms import elements, tokenizer
-
-    step = elements.read_units(tokenizer.sum_words, work=run.work)
-    return units | step | run.write_shards("merge")
-
-
-def learn(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Learn the vocabulary, and count its subwords."""
-    from pipelines.transforms import elements, tokenizer
-
-    step = elements.read_units(tokenizer.learn_subwords, work=run.work, rules=_rules(options))
-    return units | step | run.write_shards()
-
-
-PHASES = (Phase(count, "count"), Phase(merge, "merge"), Phase(learn))
 
 
 def write_side_files(build: "Build", options: Options) -> None:
@@ -126,7 +108,7 @@ def write_side_files(build: "Build", options: Options) -> None:
     ]
     backend = wordpiece(subwords, cased=options.cased)
     Tokenizer(backend, name=build.output.name).save(build.side)
-    write_text(build.side / "report.md", [report(build.counters, _rules(options))])
+    write_text(build.side / "report.md", [report(build.counters, options.limits)])
     n_words = build.counters["words.distinct"]
     if options.size and not options.characters and 2 * len(subwords) > n_words:
         log.warning(

@@ -12,7 +12,7 @@ from corpora.runs.work_directory import MERGED
 from corpora.system.files import take_away
 from pipelines.carried import Carrier
 from pipelines.failures import failure_of
-from pipelines.graph import HASHES, Job, Phase, Run, needed
+from pipelines.graph import HASHES, EachUnit, Job, Phase, Run, needed
 from pipelines.options import CommonOptions
 
 Carry = Callable[..., object]
@@ -37,7 +37,7 @@ def jobs_of(phases: Sequence[Phase], build: Build, *, is_elsewhere: bool = False
             build.merge_receipt(stage).unlink(missing_ok=True)
         if not build.is_merged(stage):
             build.work.tables.mkdir(exist_ok=True)
-            jobs.append((phase.merge, [Unit(MERGED)]))
+            jobs.append((EachUnit(phase.merge, phase.stage, has_shards=False), [Unit(MERGED)]))
     return jobs
 
 
@@ -62,7 +62,7 @@ def hash_on_beam(
     folder = build.receipts / HASHES
     folder.mkdir(exist_ok=True)
     try:
-        job = (lambda units, _, run: run.hash_inputs(units)), units
+        job = EachUnit(_only_hash, HASHES, has_shards=False), units
         run_jobs([job], options, describe(build, code=version_of_code()))
         taken: dict[str, str] = {}
         for unit in units:
@@ -73,6 +73,10 @@ def hash_on_beam(
     finally:
         take_away(folder)
     return {file: file.sha256 or taken[file.name] for file in files}
+
+
+def _only_hash(*_: object) -> None:
+    """Give no results: the hashes of the inputs of a unit stand in its receipt."""
 
 
 def do_jobs(jobs: Sequence[Job], options: CommonOptions, run: Run, *, log: Path) -> None:

@@ -1,7 +1,8 @@
 """The phases of a run, each a graph of transforms over units.
 
-The graph of a phase is a function of a pipeline's module: it takes the units (a ``PCollection``),
-the settings of the plan, and the ``Run``, and gives what ``WriteShards`` gives. It loads Beam
+Most phases have one step: a function of a unit, the settings of the plan, and the ``Run``, whose
+results are written (``Phase.of_units``). A graph of several steps is a function, too: it takes the
+units (a ``PCollection``), settings and run, and gives what ``WriteShards`` gives. It loads Beam
 itself, so that ``--help`` needs none.
 """
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from corpora.runs.work_directory import WorkDirectory
     from pipelines.transforms.shards import WriteShards
 
+Settings = Any  # Any: each graph takes the settings of its own pipeline
+
 
 class PCollection(Protocol):
     """The type of Beam's ``PCollection`` (the elements between two transforms), without Beam."""
@@ -23,16 +26,33 @@ class PCollection(Protocol):
         """Apply a transform."""
 
 
-Graph = Callable[[PCollection, Any, "Run"], PCollection]
+Graph = Callable[[PCollection, Settings, "Run"], PCollection]
 """A function from ``PCollection[Unit]``, settings and run to ``PCollection[int]``: the numbers of
 the units that are done.
-
-Any: each takes the settings of its own pipeline.
 """
+OfUnit = Callable[[Unit, Settings, "Run"], Iterable[object] | None]
+"""A function from a unit, settings and run to the results of the unit, if it has any."""
 HASHES = "hashes"
 """The name of a stage that no plan has: of units that take only the hashes of their inputs."""
 Job = tuple[Graph, Sequence[Unit]]
 """A graph, and the units that it is run on."""
+
+
+@dataclass(frozen=True)
+class EachUnit:
+    """The graph whose only step calls a function of each unit; its results are written."""
+
+    function: OfUnit
+    stage: str
+    has_shards: bool = True
+    """Whether the units write shards; else their results are counters, and tables."""
+
+    def __call__(self, units: PCollection, settings: Settings, run: "Run") -> PCollection:
+        """Apply the step."""
+        from pipelines.transforms.elements import each_unit
+
+        write = run.write_shards(self.stage, has_shards=self.has_shards)
+        return units | each_unit(self.function, settings, run) | write
 
 
 @dataclass(frozen=True)
@@ -42,8 +62,13 @@ class Phase:
     graph: Graph
     stage: str = ""
     """The stage of the plan whose units are done; empty: the units of the plan itself."""
-    merge: Graph | None = None
-    """The graph of a single unit after all others, which writes tables and no shard, if any."""
+    merge: OfUnit | None = None
+    """A function of a single unit after all others, which writes tables and no shard, if any."""
+
+    @classmethod
+    def of_units(cls, function: OfUnit, stage: str = "", merge: OfUnit | None = None) -> "Phase":
+        """Make a phase of one step."""
+        return cls(EachUnit(function, stage), stage, merge)
 
 
 def needed(phases: Sequence[Phase], plan: Plan) -> list[Phase]:
@@ -100,37 +125,14 @@ class Run:
 
         return WorkDirectory(self.folder)
 
-    def write_shards(self, stage: str = "") -> "WriteShards":
-        """Make the last step of a phase."""
-        return self._write(stage, self.datasets[stage])
-
-    def merge(
-        self,
-        units: PCollection,
-        *functions: "Callable[[WorkDirectory], Iterable[object] | None]",
-        stage: str,
-        has_shards: bool = False,
-    ) -> PCollection:
-        """Merge what the units of a stage wrote, by functions of the work directory.
-
-        ``has_shards``: the merge is a phase of its own, which writes the shards of the stage.
-        """
-        from pipelines.transforms.elements import merge, read_units
-
-        step = read_units(merge, functions=functions, work=self.work)
-        return units | step | self._write(stage, self.datasets[stage] if has_shards else {})
-
-    def hash_inputs(self, units: PCollection) -> PCollection:
-        """Take the hashes of the inputs of units, which stand in their receipts."""
-        return self.merge(units, stage=HASHES)
-
-    def _write(self, stage: str, datasets: Mapping[str, str]) -> "WriteShards":
+    def write_shards(self, stage: str = "", *, has_shards: bool = True) -> "WriteShards":
+        """Make the last step of a phase; without shards, it writes only receipts."""
         from pipelines.transforms.shards import WriteShards
 
         return WriteShards(
             folder=self.folder,
             fingerprint=self.fingerprint,
-            datasets=datasets,
+            datasets=self.datasets[stage] if has_shards else {},
             stage=stage,
             is_alone=self.n_units.get(stage) == 1,
             code=self.code,

@@ -23,7 +23,7 @@ from corpora.runs.plan import (
     Plan,
     Stage,
     Unit,
-    describe_file,
+    describe_each,
     find_inputs,
     list_files,
     make_units,
@@ -47,8 +47,6 @@ UNITS = 10_000
 """The number of units that a large input is cut into, unless their ranges would be too large."""
 RANGE_BYTES = (4 << 20, 64 << 20)
 """The least and the largest size of the part of an archive that is one unit, in bytes on disk."""
-MAX_PAGE_BYTES = 10_000_000
-"""The size of the largest page that is not rejected."""
 
 
 @option_table
@@ -57,6 +55,8 @@ class Options(FileOptions):
 
     input: tuple[str, ...] = ()
     """Not an option of this pipeline, which has ``sites``, ``warc`` and ``html`` instead."""
+    max_page_bytes: int = 10_000_000
+    """The size of the largest page that is not rejected."""
     sites: Path | None = option(
         "TOML file of sites to crawl first (docs/news.md); one of --sites, --warc and --html is "
         "required",
@@ -123,6 +123,17 @@ class Options(FileOptions):
         """The folder of the crawl: ``--archive``, or else ``OUTPUT-crawl``."""
         return self.archive or self.output.with_name(f"{self.output.name}-crawl")
 
+    @property
+    def thresholds(self) -> "Thresholds":
+        """The options that filter articles."""
+        from corpora.news.filters import Thresholds
+
+        return Thresholds(
+            langs=tuple(sorted(set(map(primary_language, self.lang)))),
+            min_characters=self.min_characters,
+            keep_reserved=self.reserved == "keep",
+        )
+
 
 def plan(options: Options) -> Plan:
     """Crawl if requested; list archives or pages; find earlier datasets."""
@@ -138,7 +149,7 @@ def plan(options: Options) -> Plan:
         cut, units = _archive_units(archives_of(options), options)
     shards = tuple(_earlier_shards(options.previous))
     plain = units_without_input(len(units))
-    thresholds = asdict(_thresholds(options))
+    thresholds = asdict(options.thresholds)
     return Plan(
         pipeline="news_to_documents",
         datasets=DATASETS,
@@ -147,7 +158,7 @@ def plan(options: Options) -> Plan:
             "with": extractor,
             "thresholds": thresholds | {"langs": list(thresholds["langs"])},
             "license": options.license,
-            "max_bytes": MAX_PAGE_BYTES,
+            "max_bytes": options.max_page_bytes,
             **values_in(options, "limit", "exclude"),
             **values_in(options, "boilerplate_pages", "near_duplicates"),
             "libraries": {name: version(name) for name in ("lxml", "py3langid", "rensa")},
@@ -265,8 +276,7 @@ def _page_units(options: Options) -> tuple[tuple[Unit, ...], dict[str, InputFile
     found = find_inputs(options.html, exclude=options.exclude, option="html")
     files = list_files(found)[: options.limit]
     rows = read_url_table(options.urls, [file.name for file in files]) if options.urls else {}
-    auxiliary = {"urls": describe_file("urls", options.urls)} if options.urls else {}
-    return make_units(files, settings=rows), auxiliary
+    return make_units(files, settings=rows), describe_each({"urls": options.urls})
 
 
 def _earlier_shards(previous: Sequence[str]) -> Sequence[InputFile]:
@@ -274,40 +284,6 @@ def _earlier_shards(previous: Sequence[str]) -> Sequence[InputFile]:
     from corpora.runs.dataset_inputs import find_shards
 
     return find_shards(previous, "documents", option="--previous") if previous else ()
-
-
-def _thresholds(options: Options) -> "Thresholds":
-    """Collect the options that filter articles."""
-    from corpora.news.filters import Thresholds
-
-    return Thresholds(
-        langs=tuple(sorted(set(map(primary_language, options.lang)))),
-        min_characters=options.min_characters,
-        keep_reserved=options.reserved == "keep",
-    )
-
-
-def cut(units: PCollection, _: Options, run: Run) -> PCollection:
-    """Find the first record of each range of an archive."""
-    from pipelines.transforms import elements, news
-
-    return units | elements.read_units(news.cut_archives) | run.write_shards("cut")
-
-
-def read(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Read pages, extract their articles, and filter them."""
-    from pipelines.transforms import elements, news
-
-    saved = partial(news.saved_pages, max_page_bytes=MAX_PAGE_BYTES)
-    archived = partial(news.archived_pages, work=run.work, max_page_bytes=MAX_PAGE_BYTES)
-    step = elements.read_units(
-        news.read_articles,
-        pages=saved if options.html else archived,
-        extractor=options.extractor,
-        thresholds=_thresholds(options),
-        license=options.license,
-    )
-    return units | step | run.write_shards("read")
 
 
 def count(units: PCollection, options: Options, run: Run) -> PCollection:
@@ -318,26 +294,6 @@ def count(units: PCollection, options: Options, run: Run) -> PCollection:
     return found | run.write_shards("count")
 
 
-def clean(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Remove boilerplate from the articles, find sentences, and compute signatures."""
-    from pipelines.transforms import elements, news
-
-    step = elements.read_units(
-        news.clean_articles,
-        work=run.work,
-        pages=READ["pages"],
-        min_characters=options.min_characters,
-    )
-    return units | step | run.write_shards("clean")
-
-
-def look_back(units: PCollection, _: Options, run: Run) -> PCollection:
-    """Compute the signatures of earlier datasets."""
-    from pipelines.transforms import elements, news
-
-    return units | elements.read_units(news.sign_earlier) | run.write_shards("look_back")
-
-
 def compare(units: PCollection, options: Options, run: Run) -> PCollection:
     """Find exact and near duplicates among the articles."""
     from pipelines.transforms.common_keys import FindDuplicateArticles
@@ -346,24 +302,19 @@ def compare(units: PCollection, options: Options, run: Run) -> PCollection:
     return found | run.write_shards("compare")
 
 
-def finish(units: PCollection, _: Options, run: Run) -> PCollection:
-    """Write the articles, without the duplicates."""
-    from pipelines.transforms import elements, news
+def phases() -> tuple[Phase, ...]:
+    """List the functions and the graphs of the units of each stage."""
+    from pipelines.transforms import news
 
-    articles = CLEANED["articles"]
-    step = elements.read_units(news.publish_articles, work=run.work, articles=articles)
-    return units | step | run.write_shards()
-
-
-PHASES = (
-    Phase(cut, "cut"),
-    Phase(read, "read"),
-    Phase(count, "count"),
-    Phase(clean, "clean"),
-    Phase(look_back, "look_back"),
-    Phase(compare, "compare"),
-    Phase(finish),
-)
+    return (
+        Phase.of_units(news.cut_archives, "cut"),
+        Phase.of_units(news.read_articles, "read"),
+        Phase(count, "count"),
+        Phase.of_units(news.clean_articles, "clean"),
+        Phase.of_units(news.sign_earlier, "look_back"),
+        Phase(compare, "compare"),
+        Phase.of_units(news.publish_articles),
+    )
 
 
 def write_side_files(build: "Build", options: Options) -> None:
@@ -376,7 +327,7 @@ def write_side_files(build: "Build", options: Options) -> None:
     write_text(build.side / "duplicates.tsv", duplicates_lines(notes))
     report = to_markdown(
         build,
-        _thresholds(options),
+        options.thresholds,
         extractor=check_installed(options.extractor),
         boilerplate_pages=options.boilerplate_pages,
         near_duplicates=options.near_duplicates,

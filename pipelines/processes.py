@@ -21,7 +21,7 @@ from corpora.errors import CorpusError
 from corpora.runs.plan import Unit
 from corpora.system.imports import hide_pandas_from_pyarrow
 from pipelines.failures import WorkerDiedError, failure_of
-from pipelines.graph import Graph, Run
+from pipelines.graph import EachUnit, Graph, Run
 
 _NEXT, _DONE = "next", "done"
 
@@ -32,7 +32,8 @@ def run_graph(graph: Graph, units: Sequence[Unit], *, run: Run, n_workers: int, 
     Raises ``CorpusError``, ``RuntimeError`` or ``WorkerDiedError`` as soon as one worker failed.
     """
     context = get_context("forkserver")
-    context.set_forkserver_preload(["pipelines.in_memory", graph.__module__])
+    named = graph.function if isinstance(graph, EachUnit) else graph
+    context.set_forkserver_preload(["pipelines.in_memory", named.__module__])
     pending = iter(units)
     workers: dict[Connection, ForkServerProcess] = {}
     try:

@@ -6,8 +6,8 @@ A pipeline is a module with
 - ``Options``, a ``CommonOptions``;
 - ``plan(options) -> Plan``, which reads no more than names, sizes, hashes and, of several
   datasets, ids, and makes the settings that graphs and side files take;
-- ``PHASES``, its graphs of transforms (``graph.py``): one for each stage of the plan, and one for
-  the units that make what is published;
+- ``phases() -> Sequence[Phase]``, its graphs of transforms (``graph.py``): one for each stage of
+  the plan, and one for the units that make what is published;
 - ``next_steps(options) -> list[str]``, what to look at, and what to type next;
 - ``main(argv)``, which is ``main`` here with its name;
 - if it writes files beside its datasets, ``write_side_files(build, settings)``;
@@ -66,7 +66,7 @@ class Pipeline:
     """The attributes of a pipeline's module."""
 
     plan: Callable[[CommonOptions], Plan]
-    phases: Sequence[Phase]
+    phases: Callable[[], Sequence[Phase]]
     next_steps: Callable[[CommonOptions], Iterable[str]]
     write_side_files: Callable[["Build", object], None] | None
     warnings: Callable[[object, Mapping[str, int]], Iterable[str]]
@@ -78,7 +78,7 @@ class Pipeline:
         """Read them from the module."""
         return cls(
             plan=module.plan,
-            phases=module.PHASES,
+            phases=module.phases,
             next_steps=module.next_steps,
             write_side_files=getattr(module, "write_side_files", None),
             warnings=getattr(module, "warnings", lambda *_: ()),
@@ -222,7 +222,7 @@ def _work(pipeline: Pipeline, build: "Build", *, options: CommonOptions) -> None
     from pipelines.engine import describe, do_jobs, jobs_of
 
     log = build.folder.absolute() / "workers.log"
-    jobs = jobs_of(pipeline.phases, build, is_elsewhere=options.has_runner)
+    jobs = jobs_of(pipeline.phases(), build, is_elsewhere=options.has_runner)
     n_units = sum(len(units) for _, units in jobs)
     n_before = _count_receipts(build.receipts)
     # Workers on other machines have their own installation, which must have the same code.

@@ -36,12 +36,10 @@ from corpora.system.parsing import JsonObject
 from corpora.text import reader
 from corpora.text.characters import Normalization
 from pipelines import run
-from pipelines.graph import PCollection, Phase, Run
+from pipelines.graph import Phase
 from pipelines.options import FileOptions, option, option_table, refuse, said, values_in
 
-REMEDY = "a second document with this id. Give it its own, or leave a file out with --exclude."
 DATASETS = {"": "documents"}
-FOUND = {"pages": "pages"}
 RANGE_BYTES = 8 << 20
 """The bytes of a unit, about: a larger file is cut, if its parts can be read by themselves."""
 
@@ -128,7 +126,7 @@ def plan(options: Options) -> Plan:
             **values_in(settings, "group", "folder", "limit", "exclude"),
         },
         units=units_without_input(len(units)),
-        stages=(Stage("read", units, FOUND),),
+        stages=(Stage("read", units, {"pages": "pages"}),),
         settings=settings,
     )
 
@@ -223,40 +221,14 @@ def _parts(unit: Unit, settings: reader.TextSettings) -> Iterator[JsonObject]:
         yield known | {"start": start, "end": end, "line": line}
 
 
-def read(units: PCollection, settings: TextRunSettings, run: Run) -> PCollection:
-    """Read records, and make documents from them."""
-    from pipelines.transforms import elements, text
+def phases() -> tuple[Phase, ...]:
+    """List the functions of the units of each stage, and the one that finds duplicates."""
+    from pipelines.transforms import stages, text
 
-    step = elements.read_units(
-        text.make_documents,
-        settings=settings.read,
-        lang=settings.lang,
-        license=settings.license,
-        paragraphs=settings.paragraphs,
-        normalization=settings.normalize,
-        group=settings.group,
-        folder=settings.folder,
+    return (
+        Phase.of_units(text.make_documents, "read", stages.reject_duplicates),
+        Phase.of_units(stages.publish_first),
     )
-    return units | step | run.write_shards("read")
-
-
-def merge(units: PCollection, _: TextRunSettings, run: Run) -> PCollection:
-    """Find documents with the id of an earlier one."""
-    from pipelines.transforms.stages import reject_duplicates
-
-    find = partial(reject_duplicates, dataset="pages", remedy=REMEDY)
-    return run.merge(units, find, stage="read")
-
-
-def finish(units: PCollection, _: TextRunSettings, run: Run) -> PCollection:
-    """Write the documents, without those whose id an earlier one has."""
-    from pipelines.transforms import elements, stages
-
-    step = elements.read_units(stages.publish_first, work=run.work, datasets=FOUND)
-    return units | step | run.write_shards()
-
-
-PHASES = (Phase(read, "read", merge), Phase(finish))
 
 
 next_steps = said("""\

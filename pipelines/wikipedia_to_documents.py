@@ -24,18 +24,17 @@ from corpora.runs.plan import (
     Plan,
     Stage,
     Unit,
-    describe_file,
+    describe_each,
     find_inputs,
     limited,
     list_files,
-    named,
     units_without_input,
 )
 from corpora.segmentation.language_tags import check_tag, primary_language
 from corpora.system.expat_version import warn_of_old_expat
 from corpora.wikipedia.settings import WikiSettings
 from pipelines import run
-from pipelines.graph import PCollection, Phase, Run
+from pipelines.graph import Phase
 from pipelines.options import FileOptions, option, option_table, refuse, said, values_in
 
 if TYPE_CHECKING:
@@ -46,18 +45,14 @@ if TYPE_CHECKING:
     from corpora.wikipedia.siteinfo import SiteInfo
 
 DATASETS = {"documents": "documents", "redirects": "redirects", "reuse": "reuse"}
-FOUND = {"pages": "wiki_pages", "found_redirects": "redirects", "revisions": "wiki_revisions"}
 DEFINED = {"definitions": "wiki_definitions"}
-RESOLVED = {name: FOUND[name] for name in ("pages", "found_redirects")}
-"""The datasets of ``FOUND`` that the last phase reads."""
+FOUND = {"pages": "wiki_pages", "found_redirects": "redirects", "revisions": "wiki_revisions"}
 UNITS = 1000
 """The number of units of a large dump, about."""
 MAX_PAGE_BYTES = 50_000_000
 """The size of the largest page that is not rejected; MediaWiki's own bound is 2 MB."""
 RANGE_BYTES = (8 << 20, 64 << 20)
 """The smallest and the largest part of a dump that is one unit, in bytes of XML."""
-PAGE_PROPS = "page_props"
-_TEMPLATES = "templates "  # the prefix of names of tables, before their numbers
 _log = logging.getLogger(__name__)
 
 
@@ -156,7 +151,8 @@ def plan(options: Options) -> Plan:
     files = [file for file, *_ in groups]
     work_directory = options.output / BUILD / PIECES
     dumps = _examine(files, work_directory, allow_truncated=options.allow_truncated)
-    tables = _tables(options)
+    templates = {f"templates {n}": path for n, path in enumerate(options.templates)}
+    tables = describe_each({**templates, "page_props": options.page_props})
     settings = _settings(options, dumps, file=files[0].name)
     pairs = list(zip(groups, dumps, strict=True))
     _warn(options, settings, {group[0].name: dump.site for group, dump in pairs})
@@ -207,14 +203,6 @@ def _examine(
         if not dump.complete and not allow_truncated:
             raise CorpusError(f"{dump.why} (--allow-truncated reads what is there.)")
     return dumps
-
-
-def _tables(options: Options) -> dict[str, InputFile]:
-    """Describe the tables of templates and of page properties."""
-    paths = {f"{_TEMPLATES}{n}": path for n, path in enumerate(options.templates)}
-    if options.page_props:
-        paths[PAGE_PROPS] = options.page_props
-    return {name: describe_file(name, path) for name, path in paths.items()}
 
 
 def _settings(options: Options, dumps: Sequence["Dump"], *, file: str) -> WikiSettings:
@@ -359,57 +347,15 @@ def _warn(options: Options, settings: WikiSettings, sites: Mapping[str, "SiteInf
         _log.warning("%s (%s): there is no table of %s.", wiki, lang, "; of ".join(missing))
 
 
-def define(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:
-    """Read the templates of ranges, and write the definitions that can be expanded."""
-    from pipelines.transforms import elements, wikipedia
+def phases() -> tuple[Phase, ...]:
+    """List the functions of the units of each stage, and those that merge what units wrote."""
+    from pipelines.transforms import wikipedia
 
-    read = elements.read_units(wikipedia.read_definitions, settings=settings)
-    return units | read | run.write_shards("define")
-
-
-def merge_definitions(units: PCollection, _: WikiSettings, run: Run) -> PCollection:
-    """Build the table of definitions."""
-    from pipelines.transforms.wikipedia import index_definitions
-
-    return run.merge(units, index_definitions, stage="define")
-
-
-def parse(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:
-    """Read the pages of ranges, parse them, and write documents, redirects and revisions."""
-    from pipelines.transforms import elements, wikipedia
-
-    templates = named(_TEMPLATES, run.auxiliary)
-    step = elements.read_units(
-        wikipedia.parse_pages, work=run.work, settings=settings, templates=templates
+    return (
+        Phase.of_units(wikipedia.read_definitions, "define", wikipedia.index_definitions),
+        Phase.of_units(wikipedia.parse_pages, "extract", wikipedia.index_pages),
+        Phase.of_units(wikipedia.finish_pages),
     )
-    return units | step | run.write_shards("extract")
-
-
-def merge(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:
-    """Choose the newest revisions of pages, and build the tables of titles and items."""
-    from pipelines.transforms.wikipedia import index_items, index_titles, keep_newest
-
-    file = run.auxiliary.get(PAGE_PROPS)
-    items = [partial(index_items, file=file)] if file else []
-    titles = partial(index_titles, variants=settings.variants)
-    return run.merge(units, keep_newest, titles, *items, stage="extract")
-
-
-def finish(units: PCollection, settings: WikiSettings, run: Run) -> PCollection:
-    """Resolve links, match titles, and write the published datasets."""
-    from pipelines.transforms import elements, wikipedia
-
-    step = elements.read_units(
-        wikipedia.finish_pages,
-        work=run.work,
-        settings=settings,
-        datasets=RESOLVED,
-        has_items=PAGE_PROPS in run.auxiliary,
-    )
-    return units | step | run.write_shards()
-
-
-PHASES = (Phase(define, "define", merge_definitions), Phase(parse, "extract", merge), Phase(finish))
 
 
 def carry(settings: WikiSettings, bucket: "Bucket") -> WikiSettings:

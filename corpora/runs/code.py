@@ -100,7 +100,7 @@ def code_of(pipeline: str) -> tuple[Path, ...]:
 def _of_others(pipeline: str) -> Iterator[Path]:
     """Yield the module of a pipeline that is not ours, which is loaded then."""
     module = sys.modules.get(pipeline)
-    if module and module.__file__ and hasattr(module, "PHASES"):
+    if module and module.__file__ and hasattr(module, "phases"):
         yield Path(module.__file__)
 
 

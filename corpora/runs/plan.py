@@ -486,6 +486,11 @@ def list_file(name: str, path: Path, *, sha256: str = "") -> InputFile:
     return InputFile(name, size, sha256, str(path.absolute()), changed, is_hashed=False)
 
 
+def describe_each(paths: Mapping[str, Path | None]) -> dict[str, InputFile]:
+    """Describe files by names of their own; those that are None are left out."""
+    return {name: describe_file(name, path) for name, path in paths.items() if path is not None}
+
+
 def describe_files(named: Mapping[str, Path]) -> list[InputFile]:
     """Compute the sizes and hashes of files, several at once; those in buckets are fetched.
 

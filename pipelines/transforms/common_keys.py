@@ -37,8 +37,8 @@ from corpora.runs.work_directory import WorkDirectory
 from pipelines.failures import UnitFailedError, explain
 from pipelines.outcomes import Counts, Rows
 from pipelines.transforms.elements import EndOfUnit, InUnit
+from pipelines.transforms.news import BOILERPLATE, DUPLICATES
 
-BOILERPLATE, DUPLICATES = "boilerplate", "duplicates"
 SHARDS_PER_PARTITION = 64
 """The number of shards for each partition of the keys."""
 Keyed = tuple[int, object]

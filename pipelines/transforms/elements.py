@@ -8,7 +8,7 @@ handle, such as a rejected record or counters.
 """
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from types import FunctionType, MethodType
@@ -31,15 +31,13 @@ from corpora.document import Rejected
 from corpora.errors import CorpusError
 from corpora.runs.plan import Unit
 from corpora.runs.record_errors import read_record
-from corpora.runs.work_directory import WorkDirectory
 from pipelines.failures import explain
 
 A = TypeVar("A")
+B = TypeVar("B")
 P = ParamSpec("P")
 Function = Callable[..., Iterable[object]]
 Kinds = type[object] | tuple[type[object], ...]
-Merge = Callable[[WorkDirectory], Iterable[object] | None]
-"""A function that writes tables into the work directory, and returns results, if any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +99,21 @@ def read_units(
     ``PCollection[Unit]`` -> ``PCollection[InUnit[B]]``. A unit for which the function raises
     ``CorpusError`` or ``OSError`` fails.
     """
-    return _step(_ReadUnits(_bound(function, settings)), function, Unit)
+    return _step(_ReadUnits(partial(function, **settings)), function, Unit)
+
+
+def each_unit(
+    function: Callable[[Unit, A, B], Iterable[object] | None], settings: A, run: B
+) -> object:
+    """Make the only step of a graph from a function of a unit, the settings and the run."""
+    read = partial(_results, function=function, settings=settings, run=run)
+    return _step(_ReadUnits(read), function, Unit)
+
+
+def _results(
+    unit: Unit, *, function: Callable[[Unit, A, B], Iterable[object] | None], settings: A, run: B
+) -> Iterable[object]:
+    return function(unit, settings, run) or ()
 
 
 def per_record(
@@ -113,14 +125,12 @@ def per_record(
     parameter says which values are taken, others pass unchanged. A function of ``InUnit[A]`` gets
     the unit, too.
     """
-    return _step(_PerRecord(_bound(function, settings), _takes(function)), function)
+    return _step(_PerRecord(partial(function, **settings), _takes(function)), function)
 
 
-def _bound(function: Function, settings: Mapping[str, object]) -> Function:
-    return partial(function, **settings)
-
-
-def _step(function: beam.DoFn, named: Function, takes: type[object] = InUnit) -> object:
+def _step(
+    function: beam.DoFn, named: Callable[..., object], takes: type[object] = InUnit
+) -> object:
     step = beam.ParDo(function).with_input_types(takes).with_output_types(InUnit)
     step.label = named.__name__
     return step
@@ -133,12 +143,6 @@ def _takes(function: Function) -> tuple[Kinds, bool]:
     if has_unit:
         [kind] = get_args(kind)
     return get_args(kind) or kind, has_unit
-
-
-def merge(unit: Unit, *, functions: Sequence[Merge], work: WorkDirectory) -> Iterator[object]:  # noqa: ARG001 - it has no input
-    """Merge what all units of a stage wrote: once, in a unit of its own, which has no input."""
-    for function in functions:
-        yield from function(work) or ()
 
 
 class _ReadUnits(StepFunction):

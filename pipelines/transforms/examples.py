@@ -1,86 +1,81 @@
 """Transforms from documents to examples for pre-training."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache, reduce
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from corpora.datasets.columns import batch_of
 from corpora.document import Rejected
 from corpora.entities.vocabulary import EntityVocab
 from corpora.examples.lost_mentions import FirstMentions
-from corpora.examples.maker import COLUMNS, UNSPLIT, WRITTEN, ExampleMaker, ExampleRules, in_chunks
+from corpora.examples.maker import COLUMNS, UNSPLIT, WRITTEN, ExampleMaker, in_chunks
 from corpora.examples.validation import COLUMNS as RATED
 from corpora.examples.validation import NOBODY, merge, ratio_range, read_ranges, threshold
-from corpora.runs.plan import InputFile, Unit
+from corpora.runs.plan import InputFile, Unit, named
 from corpora.runs.record_errors import read_rows
-from corpora.runs.work_directory import WorkDirectory
 from corpora.system.parsing import read_json
 from corpora.system.writing import write_json, write_text
 from corpora.tokenization.tokenizers import Tokenizer
+from pipelines.graph import Run
 from pipelines.outcomes import Counts, Filtered, Outcome, Rows, Written, Yield
 from pipelines.transforms.documents import read_documents
+
+if TYPE_CHECKING:
+    from pipelines.documents_to_examples import Options
 
 RATIOS, TOKENIZER = "shares.json", "tokenizer"
 """Names in the folder of tables of a run: a file and a folder."""
 _WRITTEN = Written(())
 
 
-def find_ratios(unit: Unit, *, seed: int) -> Iterator[Rows]:
+def find_ratios(unit: Unit, options: "Options", _: Run) -> Iterator[Rows]:
     """Find the lowest and the highest hash ratio of documents, which decide the validation set.
 
     A row of ``shares`` for each unit.
     """
-    ranges = (ratio_range(batch, seed=seed) for batch in read_documents(unit, columns=RATED))
+    batches = read_documents(unit, columns=RATED)
+    ranges = (ratio_range(batch, seed=options.seed) for batch in batches)
     found = reduce(lambda one, other: merge([one, other]), ranges, NOBODY)
     yield Rows("shares", batch_of("document_shares", ([ratio] for ratio in found)))
 
 
-def merge_ratios(work: WorkDirectory) -> None:
-    """Merge the ratios that ``find_ratios`` found for all units."""
-    write_json(work.tables / RATIOS, merge(read_ranges(work.shards("shares"))))
+def prepare(_: Unit, options: "Options", run: Run) -> None:
+    """Merge the ratios that ``find_ratios`` found for all units, and write the tokenizer.
 
-
-def keep_tokenizer(work: WorkDirectory, *, files: Sequence[InputFile], opened: str = "") -> None:
-    """Write the tokenizer into the run, in the form that units and the published folder use.
-
-    Raises ``InputChangedError`` where a file has changed.
-
-    ``files``: the files of the tokenizer. ``opened``: the file to open, ``tokenizer.json`` or
-    ``vocab.txt``; empty: the folder with all files.
+    It is written into the run, in the form that units and the published folder use. Raises
+    ``InputChangedError`` where a file has changed.
     """
+    work = run.work
+    write_json(work.tables / RATIOS, merge(read_ranges(work.shards("shares"))))
+    opened = options.tokenizer.name if options.tokenizer.is_file() else ""
     into = work.tables / TOKENIZER
     into.mkdir(exist_ok=True)
     with TemporaryDirectory(
         dir=work.folder, ignore_cleanup_errors=True
     ) as folder:  # files from a bucket lie apart
-        for file in files:
+        for file in named("tokenizer ", run.auxiliary):
             (Path(folder) / Path(file.path).name).write_bytes(file.read())
         tokenizer = Tokenizer.open(Path(folder) / opened)
     for name, lines in tokenizer.files().items():
         write_text(into / name, lines)
 
 
-def make_examples(
-    unit: Unit,
-    *,
-    work: WorkDirectory,
-    rules: ExampleRules,
-    vocab: Sequence[InputFile] | None = None,
-) -> Iterator[Yield]:
+def make_examples(unit: Unit, options: "Options", run: Run) -> Iterator[Yield]:
     """Make examples from documents: packed sentences, their subwords, words and entities.
 
-    It needs what ``merge_ratios`` and ``keep_tokenizer`` wrote. ``rules``: ``validation`` is the
-    requested fraction, which is adapted so that at least one of several documents is for
-    validation; ``vocab``: the shards of an entity vocabulary; without one, examples have no
-    entities. Raises ``InputChangedError`` where a shard has changed.
+    It needs what ``prepare`` wrote. The requested fraction for validation is adapted so that at
+    least one of several documents is for validation. Without an entity vocabulary, examples have no
+    entities. Raises ``InputChangedError`` where a shard of it has changed.
     """
-    shards = None if vocab is None else tuple(file.check() for file in vocab)
-    extremes = read_json(work.tables / RATIOS)
-    rules = replace(rules, validation=threshold(rules.validation, extremes))
-    opened = _opened(work.tables / TOKENIZER, shards, tuple(vocab or ()))
+    vocab = tuple(named("entity vocabulary ", run.auxiliary))
+    shards = tuple(file.check() for file in vocab) if options.entity_vocab else None
+    tables, rules = run.work.tables, options.rules
+    rules = replace(rules, validation=threshold(rules.validation, read_json(tables / RATIOS)))
+    opened = _opened(tables / TOKENIZER, shards, vocab)
     maker, listing = ExampleMaker(*opened, rules), FirstMentions()
     for chunk in chain.from_iterable(map(in_chunks, read_documents(unit, columns=COLUMNS))):
         for rows, made in read_rows(chunk, maker.make):

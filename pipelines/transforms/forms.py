@@ -1,9 +1,10 @@
 """Transforms that read surface forms, choose among them, and match them in documents."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache, partial
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,50 +21,57 @@ from corpora.matching.form_dictionary import (
     read_meanings_file,
 )
 from corpora.matching.form_dictionary import choose_forms as chosen_forms
-from corpora.runs.plan import InputFile, Unit
+from corpora.matching.form_facts import write_facts
+from corpora.runs.plan import Unit
 from corpora.runs.record_errors import read_rows
 from corpora.runs.work_directory import WorkDirectory
+from pipelines.graph import Run
 from pipelines.outcomes import Counts, Rows, Yield
 from pipelines.transforms.documents import read_documents
+
+if TYPE_CHECKING:
+    from pipelines.augment_mentions import AugmentSettings
 
 BATCH_ROWS = 1 << 16
 FORMS = "forms"
 
 
-def choose_forms(
-    _: Unit,
-    *,
-    table: InputFile | None,
-    shards: Sequence[InputFile],
-    space: str = "",
-    ignore_case: bool = False,
-    lang: str | None = None,
-) -> Iterator[Rows | Counts]:
+def choose(_: Unit, settings: "AugmentSettings", run: Run) -> Iterator[Rows | Counts]:
+    """Choose the words of a lexicon, or the meaning of each form."""
+    if settings.chosen is None:
+        return choose_forms(settings, run)
+    return choose_words(settings.chosen, settings, run)
+
+
+def choose_forms(settings: "AugmentSettings", run: Run) -> Iterator[Rows | Counts]:
     """Choose the meaning of each form; rows of ``chosen`` and ``counts``, for the only unit.
 
-    ``table``: lines of form, entity, prior and link probability, with tabs between; else
-    ``shards``: those of an entity vocabulary; ``space``: that of the names which entities get, if
-    they have several; ``lang``: the language whose rules for case apply; None: unknown.
+    Forms are lines of form, entity, prior and link probability, with tabs between, or those of an
+    entity vocabulary.
     """
-    if table:
+    if table := run.auxiliary.get("table of forms"):
         meanings = read_meanings_file(table.check())
     else:
-        meanings = read_meanings((file.check() for file in shards), space=space)
-    chosen, counts = chosen_forms(meanings, ignore_case=ignore_case, lang=lang)
+        shards = (file.check() for file in run.auxiliary.values())
+        meanings = read_meanings(shards, space=settings.space)
+    ignore_case = settings.policy == "all"
+    chosen, counts = chosen_forms(meanings, ignore_case=ignore_case, lang=settings.lang)
     yield from _chosen_rows(chosen)
     yield from Rows.each("counts", counts.to_batches(max_chunksize=BATCH_ROWS))
     yield Counts({"forms.kept": len(chosen)})
 
 
 def choose_words(
-    _: Unit, *, shards: Sequence[InputFile], words: WordFilter, is_grouped: bool
+    words: WordFilter, settings: "AugmentSettings", run: Run
 ) -> Iterator[Rows | Counts]:
     """Choose words of a lexicon, as entities of their group or of the whole lexicon.
 
-    Rows of ``chosen`` and, with ``is_grouped``, of ``groups``, for the only unit. Of words that the
-    filter ``words`` does not choose, those that are known block.
+    Rows of ``chosen`` and, of groups, of ``groups``, for the only unit. Of words that the filter
+    does not choose, those that are known block.
     """
-    table = read_words((file.check() for file in shards), words, with_known=True)
+    is_grouped = settings.group_column is not None
+    shards = (file.check() for file in run.auxiliary.values())
+    table = read_words(shards, words, with_known=True)
     chosen = chosen_words(table, is_grouped=is_grouped)
     yield from _chosen_rows(chosen)
     if is_grouped:
@@ -77,22 +85,22 @@ def _chosen_rows(chosen: pa.Table) -> Iterator[Rows]:
     return Rows.each("chosen", chosen.to_batches(max_chunksize=BATCH_ROWS))
 
 
-def index_chosen(work: WorkDirectory, *, matching: Matching) -> None:
-    """Write chosen forms as a table on disk, which all workers map into memory."""
+def index_chosen(_: Unit, settings: "AugmentSettings", run: Run) -> None:
+    """Write chosen forms, and facts on them, as tables that all workers map into memory."""
+    work = run.work
     chosen, groups = (work.shard(name, 0) for name in ("chosen", "groups"))
-    build_table(work.tables / FORMS, chosen, groups, matching=matching)
+    build_table(work.tables / FORMS, chosen, groups, matching=settings.matching)
+    if settings.policy == "gated":
+        write_facts(work.tables, chosen, work.shard("counts", 0))
 
 
-def add_mentions(
-    unit: Unit, *, work: WorkDirectory, matching: Matching, group_column: str | None = None
-) -> Iterator[Yield]:
+def add_mentions(unit: Unit, settings: "AugmentSettings", run: Run) -> Iterator[Yield]:
     """Match chosen forms, in the table of ``index_chosen``; add a mention where there is none yet.
 
-    Documents become rows of the output. ``group_column`` names the group whose forms are matched;
-    None: the same forms everywhere.
+    Documents become rows of the output.
     """
     counters = Counter({"mentions.before": 0, "mentions.added": 0})
-    forms = _forms_of(work.address, matching, group_column)
+    forms = _forms_of(run.folder, settings.matching, settings.group_column)
     batches = read_documents(unit)
     for dictionary, documents in chain.from_iterable(map(forms.dictionaries_for, batches)):
         counters["mentions.before"] += len(MentionColumn.of(documents).structs)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from functools import lru_cache, partial
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,7 @@ from corpora.document import Rejected
 from corpora.evidence.evidence import Evidence, learn
 from corpora.evidence.places import TruthPlaces
 from corpora.hashing.sampling import ratio
-from corpora.matching.form_facts import FormFacts, write_facts
+from corpora.matching.form_facts import FormFacts
 from corpora.matching.form_table import FormTable
 from corpora.matching.link_truth import labelled
 from corpora.matching.place_features import NAMES, TITLE, PlaceKnowledge
@@ -24,9 +25,13 @@ from corpora.runs.plan import Unit
 from corpora.runs.record_errors import read_rows
 from corpora.runs.work_directory import WorkDirectory
 from corpora.system.writing import write_text
+from pipelines.graph import Run
 from pipelines.outcomes import Counts, Rows, Yield
 from pipelines.transforms.documents import read_documents
-from pipelines.transforms.forms import FORMS
+from pipelines.transforms.forms import FORMS, add_mentions
+
+if TYPE_CHECKING:
+    from pipelines.augment_mentions import AugmentSettings
 
 EVIDENCE = "evidence.json"
 SAMPLED_LINKS = 50_000
@@ -35,26 +40,21 @@ FEWEST_RIGHT = 100
 """The fewest places that are right from which a model is learned."""
 
 
-def describe_forms(work: WorkDirectory) -> None:
-    """Write facts on the chosen forms, which all workers map into memory."""
-    write_facts(work.tables, work.shard("chosen", 0), work.shard("counts", 0))
-
-
-def survey_forms(unit: Unit, *, work: WorkDirectory, lang: str | None = None) -> Iterator[Rows]:
+def survey_forms(unit: Unit, settings: "AugmentSettings", run: Run) -> Iterator[Rows]:
     """Count forms, entities and words in documents, which a later phase reads again: ``survey``.
 
     Documents that cannot be read are rejected later.
     """
-    survey = Survey(FormTable(work.tables / FORMS), _facts_of(work.address).entities)
+    survey = Survey(FormTable(run.work.tables / FORMS), _facts_of(run.folder).entities)
     for batch in read_documents(unit, columns=COLUMNS):
-        for _ in read_rows(batch, partial(survey.add, lang=lang)):
+        for _ in read_rows(batch, partial(survey.add, lang=settings.lang)):
             pass
     yield from Rows.each("survey", survey.tables())
 
 
-def add_surveys(work: WorkDirectory) -> Iterator[Counts]:
+def add_surveys(_: Unit, __: "AugmentSettings", run: Run) -> Iterator[Counts]:
     """Add up what all units counted."""
-    facts = _facts_of(work.address)
+    work, facts = run.work, _facts_of(run.folder)
     sizes = sum_surveys(
         work.shards("survey"),
         work.tables,
@@ -65,17 +65,17 @@ def add_surveys(work: WorkDirectory) -> Iterator[Counts]:
     yield Counts({f"survey.{name}": size for name, size in zip(names, sizes, strict=True)})
 
 
-def sample_places(unit: Unit, *, work: WorkDirectory, lang: str | None = None) -> Iterator[Rows]:
+def sample_places(unit: Unit, settings: "AugmentSettings", run: Run) -> Iterator[Rows]:
     """Find places whose truth hidden links tell, in a sample of the documents; ``form_places``.
 
     Documents are drawn by the hash of their id, so that about ``SAMPLED_LINKS`` links are among
     them.
     """
-    table, known = FormTable(work.tables / FORMS), _knowledge_of(work.address)
+    table, known = FormTable(run.work.tables / FORMS), _knowledge_of(run.folder)
     fraction = SAMPLED_LINKS / max(known.n_links, 1)
 
     def judge(batch: pa.RecordBatch) -> pa.RecordBatch:
-        documents, *columns = labelled(Texts(batch, lang), table, known)
+        documents, *columns = labelled(Texts(batch, settings.lang), table, known)
         ids = batch.column("id").take(pa.array(documents))
         return batch_of("form_places", [ids, *(column.tolist() for column in columns)])
 
@@ -87,13 +87,13 @@ def sample_places(unit: Unit, *, work: WorkDirectory, lang: str | None = None) -
                 yield Rows("form_places", rows)
 
 
-def learn_gate(work: WorkDirectory, *, min_precision: float) -> Iterator[Counts]:
+def learn_gate(_: Unit, settings: "AugmentSettings", run: Run) -> Iterator[Counts]:
     """Learn the probability of a mention from the sample, and write the model.
 
     From fewer than ``FEWEST_RIGHT`` places that are right, nothing is learned, and no file is
     written.
     """
-    schema = SCHEMAS["form_places"]
+    work, schema = run.work, SCHEMAS["form_places"]
     batches = list(read_shards(work.shards("form_places"), schema))
     table = pa.Table.from_batches(batches, schema=schema.columns)
     truth, weights = (table.column(name).to_numpy() for name in ("truth", "weight"))
@@ -106,22 +106,26 @@ def learn_gate(work: WorkDirectory, *, min_precision: float) -> Iterator[Counts]
     places = TruthPlaces.of(features, truth, documents, names=NAMES, weights=weights)
     evidence = learn(
         places.part(is_known),
-        min_precision=min_precision,
+        min_precision=settings.min_precision,
         is_cautious=True,
         unknown=features[~is_known],
-        added=TITLE if _facts_of(work.address).has_titles else None,
+        added=TITLE if _facts_of(run.folder).has_titles else None,
     )
     write_text(work.tables / EVIDENCE, [evidence.to_json()])
 
 
-def gate_mentions(
-    unit: Unit, *, work: WorkDirectory, lang: str | None = None, only_remove: bool
-) -> Iterator[Yield]:
+def augment(unit: Unit, settings: "AugmentSettings", run: Run) -> Iterator[Yield]:
+    """Match the chosen forms in documents, and write the documents with more mentions."""
+    add = gate_mentions if settings.policy == "gated" else add_mentions
+    return add(unit, settings, run)
+
+
+def gate_mentions(unit: Unit, settings: "AugmentSettings", run: Run) -> Iterator[Yield]:
     """Add probable mentions to documents, and remove doubtful title matches.
 
     Documents become rows of the output.
     """
-    gate = partial(_gate_of(work.address, lang).apply, only_remove=only_remove)
+    gate = partial(_gate_of(run.folder, settings.lang).apply, only_remove=settings.only_remove)
     for rows, gated in chain.from_iterable(read_rows(b, gate) for b in read_documents(unit)):
         if isinstance(gated, Rejected):
             yield gated

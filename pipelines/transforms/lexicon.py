@@ -4,8 +4,9 @@ Streams, windows and strings are written to shards. Tables over all of them are 
 directory of the run, which all workers memory-map.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -14,34 +15,32 @@ from corpora.lexicon.known import KNOWN, in_both_scripts, read_known
 from corpora.lexicon.ranking import Spelling, lexicon_rows, mark, rank, read_ranks
 from corpora.lexicon.scores import fill_scores
 from corpora.lexicon.stages import COLUMNS, SliceCounter, StringCounter, WindowDealer, read_windows
-from corpora.lexicon.streams import Kind
 from corpora.lexicon.tables import (
-    Mode,
     Strings,
     SymbolVocabulary,
     check_documents,
     write_strings,
     write_vocabulary,
 )
-from corpora.runs.plan import InputFile, Unit
+from corpora.runs.plan import InputFile, Unit, named
 from corpora.runs.record_errors import read_rows
 from corpora.runs.work_directory import WorkDirectory
+from pipelines.graph import Run
 from pipelines.outcomes import Counts, Rows, Yield
 from pipelines.transforms.documents import read_documents
 from pipelines.transforms.stages import read_stage
 
+if TYPE_CHECKING:
+    from pipelines.documents_to_lexicon import LexiconSettings
 
-def count_symbols(
-    unit: Unit, *, symbols: Kind, per: str, max_length: int, min_count: int
-) -> Iterator[Yield]:
+
+def count_symbols(unit: Unit, settings: "LexiconSettings", _: Run) -> Iterator[Yield]:
     """Make streams of symbols from documents; count the symbols and the strings of a slice.
 
-    Rows of ``streams``, ``symbols`` and ``totals``. ``symbols``: what words are made of: characters
-    or words of the text; ``per``: the scope of a lexicon: each ``document``, each ``group``, or
-    ``all`` documents together; ``max_length``: the number of symbols of the longest candidate;
-    ``min_count``: the minimal count of a candidate.
+    Rows of ``streams``, ``symbols`` and ``totals``.
     """
-    counter = SliceCounter(symbols, per=per, longest=max_length)
+    symbols, per = settings.symbols, settings.per
+    counter = SliceCounter(symbols, per=per, longest=settings.max_length)
     for batch in read_documents(unit, columns=COLUMNS[symbols]):
         for rows, stream in read_rows(batch, counter.add):
             if isinstance(stream, Rejected):
@@ -50,19 +49,18 @@ def count_symbols(
                 yield Rows("streams", stream)
                 yield Counts(read=rows.num_rows, written=rows.num_rows)
     is_whole = per == "document"  # no other slice has symbols of these scopes
-    yield Rows("symbols", counter.symbols(min_count=min_count if is_whole else 1))
+    yield Rows("symbols", counter.symbols(min_count=settings.min_count if is_whole else 1))
     yield Rows("totals", counter.totals())
     yield Counts(counter.counters)
 
 
-def number_symbols(work: WorkDirectory, *, per: str, min_count: int) -> Iterator[Rows | Counts]:
+def number_symbols(_: Unit, settings: "LexiconSettings", run: Run) -> Iterator[Rows | Counts]:
     """Assign numbers to all symbols; cut the strings into ranges by their first two symbols.
 
     Rows of ``firsts``. Fails where each document has a lexicon, and two documents have the same id.
-    ``per``: the scope of a lexicon: ``document``, ``group`` or ``all``. ``min_count``: the minimal
-    count of a candidate.
     """
-    if per == "document":
+    work = run.work
+    if settings.per == "document":
         check_documents(work.shards("totals"))
     work.tables.mkdir(exist_ok=True)
     firsts = write_vocabulary(
@@ -70,118 +68,76 @@ def number_symbols(work: WorkDirectory, *, per: str, min_count: int) -> Iterator
         work.shards("streams"),
         symbols=work.shards("symbols"),
         totals=work.shards("totals"),
-        min_count=min_count,
+        min_count=settings.min_count,
     )
     yield from Rows.each("firsts", firsts.batches())
     yield Counts({"symbols.distinct": firsts.n_symbols - 2})
 
 
-def deal_windows(
-    unit: Unit, *, work: WorkDirectory, streams: Mapping[str, str], max_length: int
-) -> Iterator[Rows]:
+def deal_windows(unit: Unit, settings: "LexiconSettings", run: Run) -> Iterator[Rows]:
     """Distribute the windows of streams (the places where a string may begin) to ranges.
 
-    Rows of ``windows``, range by range. It needs the symbols of ``number_symbols``. ``streams``:
-    their dataset, and its schema; ``max_length``: the number of symbols of the longest candidate.
+    Rows of ``windows``, range by range. It needs the symbols of ``number_symbols``.
     """
-    dealer = WindowDealer(_vocabulary(work.address), longest=max_length)
-    for rows in read_stage(unit, work=work, datasets=streams):
+    dealer = WindowDealer(_vocabulary(run.folder), longest=settings.max_length)
+    for rows in read_stage(unit, work=run.work, datasets={"streams": "lexicon_streams"}):
         dealer.add(rows.batch)
     yield from Rows.each("windows", dealer.batches())
 
 
-def count_strings(
-    unit: Unit, *, work: WorkDirectory, n_parts: int, max_length: int, min_count: int
-) -> Iterator[Rows]:
+def count_strings(unit: Unit, settings: "LexiconSettings", run: Run) -> Iterator[Rows]:
     """Count the strings of the ranges of a unit, and the symbols around them; ``strings``.
 
-    It needs the symbols of ``number_symbols``. ``n_parts``: the number of units, each of which has
-    a part of the ranges; ``max_length``: the number of symbols of the longest candidate;
-    ``min_count``: the minimal count of a candidate.
+    It needs the symbols of ``number_symbols``. Each unit has a part of the ranges.
     """
-    vocabulary = _vocabulary(work.address)
+    vocabulary, n_parts = _vocabulary(run.folder), run.n_units[""]
     n_ranges = len(vocabulary.edges) + 1
     ranges = range(*(n_ranges * part // n_parts for part in (unit.number, unit.number + 1)))
-    counter = StringCounter(n_symbols=vocabulary.firsts.n_symbols, min_count=min_count)
-    for windows in read_windows(work.shards("windows"), ranges, longest=max_length):
-        yield from Rows.each("strings", counter.add(windows))
+    n_symbols = vocabulary.firsts.n_symbols
+    counter = StringCounter(n_symbols=n_symbols, min_count=settings.min_count)
+    windows = run.work.shards("windows")
+    for window in read_windows(windows, ranges, longest=settings.max_length):
+        yield from Rows.each("strings", counter.add(window))
 
 
-def join_strings(work: WorkDirectory, *, min_count: int) -> None:
-    """Join the strings of all parts in one table on disk; fails where there is no string.
+def score_strings(_: Unit, settings: "LexiconSettings", run: Run) -> Iterator[Rows | Counts]:
+    """Join the strings of all parts in one table on disk; score, mark and rank them: ``ranks``.
 
-    ``min_count``: the minimal count of a candidate, for the error message.
+    Fails where there is no string.
     """
-    strings, vocabulary = work.shards("strings"), _vocabulary(work.address)
-    write_strings(work.tables, strings, vocabulary, min_count=min_count)
-
-
-def score_strings(work: WorkDirectory, *, score: str = "product") -> None:
-    """Compute mutual information and scores in the table of ``join_strings``.
-
-    ``score``: a name in ``corpora.lexicon.scores.SCORES``.
-    """
-    totals = _vocabulary(work.address).totals
-    fill_scores(_strings(work.address, mode="r+"), totals, score=score)
-
-
-def mark_strings(
-    work: WorkDirectory,
-    *,
-    symbols: Kind,
-    known: Sequence[InputFile] = (),
-    names: Sequence[InputFile] = (),
-    are_in_both_scripts: bool = False,
-) -> Iterator[Counts]:
-    """Mark known words, names, parts of words, compounds, and strings that end in a function word.
-
-    After ``score_strings``. A function word may also stand at the beginning. Raises
-    ``InputChangedError`` where a list has changed.
-
-    ``known``: a list of known words, or none. ``names``: a list of names, or none.
-    ``are_in_both_scripts``: whether spellings of these words in traditional Chinese are known, too.
-    """
-    strings, vocabulary = _strings(work.address, mode="r+"), _vocabulary(work.address)
-    words, of_names = (
-        _words(each, are_in_both_scripts=are_in_both_scripts) for each in (known, names)
+    work, vocabulary = run.work, _vocabulary(run.folder)
+    write_strings(work.tables, work.shards("strings"), vocabulary, min_count=settings.min_count)
+    strings = Strings(work.tables, mode="r+")
+    fill_scores(strings, vocabulary.totals, score=settings.score)
+    in_both = settings.in_both_scripts
+    known, names = (
+        _words(named(name, run.auxiliary), are_in_both_scripts=in_both)
+        for name in ("known words", "names")
     )
-    yield Counts(mark(strings, vocabulary, kind=symbols, known=words, names=of_names))
+    yield Counts(mark(strings, vocabulary, kind=settings.symbols, known=known, names=names))
+    drop, demote = (sorted(set(marks)) for marks in (settings.drop, settings.demote))
+    ranked = rank(strings, drop=drop, demote=demote, top=settings.top)
+    yield from Rows.each("ranks", ranked.batches())
+    yield Counts(ranked.counters)
 
 
 def _words(files: Sequence[InputFile], *, are_in_both_scripts: bool) -> pa.Table:
+    """Read a list of words, or none; raises ``InputChangedError`` where it has changed."""
     tables = [read_known(file.check()) for file in files]
     if are_in_both_scripts:
         tables = [in_both_scripts(words) for words in tables]
     return pa.concat_tables([KNOWN.empty_table(), *tables])
 
 
-def rank_strings(
-    work: WorkDirectory, *, drop: Sequence[str] = (), demote: Sequence[str] = (), top: float = 0.5
-) -> Iterator[Rows | Counts]:
-    """Rank the strings of each lexicon by score.
+def make_lexicon(unit: Unit, settings: "LexiconSettings", run: Run) -> Iterator[Rows]:
+    """Make the rows of the lexicon, from the part of a unit of what ``score_strings`` ranked.
 
-    After ``mark_strings``; rows of ``ranks``. ``drop``: marks: a string with one of them gets no
-    rank. ``demote``: marks: for each of them that a string has, its score is halved. ``top``: the
-    fraction of the ranked strings, the best ones, that count as words.
+    These are forms, counts, scores, ranks and flags.
     """
-    strings = _strings(work.address, mode="r+")
-    ranked = rank(strings, drop=sorted(set(drop)), demote=sorted(set(demote)), top=top)
-    yield from Rows.each("ranks", ranked.batches())
-    yield Counts(ranked.counters)
-
-
-def make_lexicon(
-    unit: Unit, *, work: WorkDirectory, n_parts: int, has_groups: bool = True
-) -> Iterator[Rows]:
-    """Make the rows of the lexicon, from the part of a unit of what ``rank_strings`` ranked.
-
-    These are forms, counts, scores, ranks and flags. ``n_parts``: the number of units;
-    ``has_groups``: whether there is more than one lexicon.
-    """
-    strings = _strings(work.address)
-    forms = Spelling(strings, _vocabulary(work.address))
-    ranks = work.shard("ranks", 0)
-    for ranked in read_ranks(ranks, part=(unit.number, n_parts), n_rows=strings.n_candidates):
+    strings = Strings(run.work.tables)
+    forms = Spelling(strings, _vocabulary(run.folder))
+    part, has_groups = (unit.number, run.n_units[""]), settings.per != "all"
+    for ranked in read_ranks(run.work.shard("ranks", 0), part=part, n_rows=strings.n_candidates):
         yield Rows("", lexicon_rows(forms, ranked, has_groups=has_groups))
 
 
@@ -189,7 +145,3 @@ def make_lexicon(
 def _vocabulary(folder: str) -> SymbolVocabulary:
     work = WorkDirectory(folder)
     return SymbolVocabulary(work.tables, tuple(work.shards("firsts")))
-
-
-def _strings(folder: str, *, mode: Mode = "r") -> Strings:
-    return Strings(WorkDirectory(folder).tables, mode=mode)

@@ -4,9 +4,10 @@ Articles are extracted and filtered, boilerplate is removed, and duplicates are 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,6 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import CHARACTERS_PER_BATCH, read_batches
 from corpora.document import Rejected
 from corpora.news.boilerplate import read_boilerplate
-from corpora.news.filters import Thresholds
 from corpora.news.near_duplicates import SIGNED, duplicates_of, note_of, signatures_of, unsigned
 from corpora.news.pages import FetchedPage, NoPage, Revisit, read_pages, read_saved
 from corpora.news.reading import PageReader, revisit_batch
@@ -25,13 +25,19 @@ from corpora.runs.record_errors import read_record, read_rows
 from corpora.runs.work_directory import WorkDirectory
 from corpora.system.sandbox import Bounds
 from corpora.warc.archives import ranges_of
+from pipelines.graph import Run
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
-from pipelines.transforms.common_keys import BOILERPLATE, DUPLICATES
 from pipelines.transforms.documents import read_documents
 from pipelines.transforms.stages import published, read_stage
 
+if TYPE_CHECKING:
+    from pipelines.news_to_documents import Options
 
-def cut_archives(unit: Unit) -> Iterator[Rows]:
+BOILERPLATE, DUPLICATES = "boilerplate", "duplicates"
+_Page = FetchedPage | Revisit | Filtered | Rejected | Counts
+
+
+def cut_archives(unit: Unit, _: "Options", __: Run) -> Iterator[Rows]:
     """Find the first record of each range of an archive; rows of ``ranges``."""
     [file] = unit.inputs
     ranges = ranges_of(file.check(), range_bytes=unit.part["range_bytes"])
@@ -40,20 +46,16 @@ def cut_archives(unit: Unit) -> Iterator[Rows]:
     yield Rows("ranges", pa.RecordBatch.from_pylist(rows, schema=columns))
 
 
-def archived_pages(
-    unit: Unit, *, work: WorkDirectory, max_page_bytes: int
-) -> Iterator[FetchedPage | Revisit | Filtered | Rejected | Counts]:
+def _archived_pages(unit: Unit, work: WorkDirectory, *, max_bytes: int) -> Iterator[_Page]:
     """Read the pages in web archives, WARC or ARC; records that are no page are filtered.
 
     Reads a part of an archive, at most as many records as its limit. The counters are
-    ``status/404``, ``content_type/image-png`` … Pages of more than ``max_page_bytes`` are rejected.
+    ``status/404``, ``content_type/image-png`` …
     """
     [file] = unit.inputs
     counters: Counter[str] = Counter()
     start, end = _range_of(unit, work)
-    pages = read_pages(
-        file.check(), source=file.name, max_bytes=max_page_bytes, start=start, end=end
-    )
+    pages = read_pages(file.check(), source=file.name, max_bytes=max_bytes, start=start, end=end)
     for found in islice(pages, unit.part.get("limit")):
         if not isinstance(found, NoPage):
             yield found
@@ -73,35 +75,30 @@ def _range_of(unit: Unit, work: WorkDirectory) -> tuple[int, int | None]:
     return row["start"], row["end"]
 
 
-def saved_pages(unit: Unit, *, max_page_bytes: int) -> Iterator[FetchedPage | Rejected]:
+def _saved_pages(unit: Unit, *, max_bytes: int) -> Iterator[_Page]:
     """Read files that are a page each; the settings of a unit may add facts about a file."""
     for file in unit.inputs:
         row = unit.settings.get(file.name, {})
-        yield read_saved(file.check(), source=file.name, max_bytes=max_page_bytes, row=row)
+        yield read_saved(file.check(), source=file.name, max_bytes=max_bytes, row=row)
 
 
-def read_articles(
-    unit: Unit,
-    *,
-    pages: Callable[[Unit], Iterable[FetchedPage | Revisit | Filtered | Rejected | Counts]],
-    extractor: str,
-    thresholds: Thresholds,
-    license: str | None = None,
-) -> Iterator[Yield]:
+def read_articles(unit: Unit, options: "Options", run: Run) -> Iterator[Yield]:
     """Extract the articles of pages: text, links and metadata; filter those that are not wanted.
 
     Rows of ``pages``, of ``paragraphs``, for ``FindBoilerplate``, and of ``revisits`` (records that
     say that a page was fetched again). Filtered are pages without an article, in other languages,
-    or reserved. Pages are processed in another process, with limits of time and memory.
-    ``pages``: ``saved_pages`` or ``archived_pages``; ``extractor``: the library that finds the body
-    of an article; ``license``: that of articles that state none; None: unknown.
+    or reserved. Pages are processed in another process, with limits of time and memory; those of
+    more than ``max_page_bytes`` are rejected.
     """
     revisits: list[Revisit] = []
-    reader, articles = (
-        PageReader(extractor, Bounds()),
-        ArticleCollector(thresholds, license=license),
-    )
-    for page in pages(unit):
+    reader = PageReader(options.extractor, Bounds())
+    articles = ArticleCollector(options.thresholds, license=options.license)
+    largest = options.max_page_bytes
+    if options.html:
+        pages = _saved_pages(unit, max_bytes=largest)
+    else:
+        pages = _archived_pages(unit, run.work, max_bytes=largest)
+    for page in pages:
         if isinstance(page, Revisit):
             revisits.append(page)
             yield Filtered(page.source, "revisit")
@@ -125,17 +122,15 @@ def _fate_of(article: PageArticle, articles: ArticleCollector) -> Passed | Filte
     return Filtered(article.page.source, reason) if reason else Passed()
 
 
-def clean_articles(
-    unit: Unit, *, work: WorkDirectory, pages: str, min_characters: int
-) -> Iterator[Rows | Counts]:
+def clean_articles(unit: Unit, options: "Options", run: Run) -> Iterator[Rows | Counts]:
     """Remove the paragraphs that ``FindBoilerplate`` found; find sentences; compute signatures.
 
-    Rows of ``articles``, and of ``signatures``, by which they are compared. ``pages``: the schema
-    of the pages; ``min_characters``: an article that lost text and has fewer left is filtered.
+    Rows of ``articles``, and of ``signatures``, by which they are compared. An article that lost
+    text, and has too few characters left, is filtered.
     """
-    found = read_boilerplate(work.shard(BOILERPLATE, 0), unit.number)
-    cleaner = RowCleaner(found, min_characters)
-    for rows in read_stage(unit, work=work, datasets={"pages": pages}):
+    found = read_boilerplate(run.work.shard(BOILERPLATE, 0), unit.number)
+    cleaner = RowCleaner(found, options.min_characters)
+    for rows in read_stage(unit, work=run.work, datasets={"pages": "pages"}):
         for row in rows.batch.to_pylist():
             clean, position = partial(cleaner.add, row), f"document {row['id']}"
             kept = read_record(clean, source=row["source"], position=position)
@@ -162,7 +157,7 @@ def _signed(articles: pa.RecordBatch) -> Iterator[Rows | Counts]:
             yield Rows("signatures", signatures)
 
 
-def sign_earlier(unit: Unit) -> Iterator[Rows | Counts]:
+def sign_earlier(unit: Unit, _: "Options", __: Run) -> Iterator[Rows | Counts]:
     """Compute the signatures of the documents of an earlier dataset; rows of ``previous``.
 
     One that cannot be signed counts as a record that was read and rejected.
@@ -177,14 +172,14 @@ def sign_earlier(unit: Unit) -> Iterator[Rows | Counts]:
                 yield Rows("previous", signatures)
 
 
-def publish_articles(unit: Unit, *, work: WorkDirectory, articles: str) -> Iterator[Rows | Counts]:
+def publish_articles(unit: Unit, _: "Options", run: Run) -> Iterator[Rows | Counts]:
     """Publish the articles without those that ``FindDuplicateArticles`` found, which are noted.
 
-    The notes are for a side file. ``articles``: the schema of the articles.
+    The notes are for a side file.
     """
-    duplicates = duplicates_of(work.shard(DUPLICATES, 0), unit.number)
+    duplicates = duplicates_of(run.work.shard(DUPLICATES, 0), unit.number)
     gone, first = [duplicate["row"] for duplicate in duplicates], 0
-    for rows in read_stage(unit, work=work, datasets={"articles": articles}):
+    for rows in read_stage(unit, work=run.work, datasets={"articles": "pages"}):
         places = np.arange(first, first + rows.batch.num_rows)
         first += rows.batch.num_rows
         yield from published(rows.batch.filter(pa.array(~np.isin(places, gone))))

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
@@ -18,8 +18,11 @@ from corpora.document import Document
 from corpora.errors import CorpusError
 from corpora.matching.form_dictionary import FormDictionary, Matching, choose_forms, read_meanings
 from corpora.runs.plain import describe, place, publish
+from corpora.wikipedia.settings import WikiSettings
+from pipelines.graph import Run
 from pipelines.outcomes import Rows, Written
-from pipelines.transforms.elements import InUnit
+from pipelines.transforms.elements import InUnit, each_unit
+from pipelines.transforms.units import ListUnits
 
 _SCHEMA = SCHEMAS["documents"]
 
@@ -43,6 +46,41 @@ def _documents(element: InUnit[object]) -> Iterator[Document]:
         yield from (record for record in value.records if isinstance(record, Document))
     elif isinstance(value, Rows) and {"text", "mentions"} <= {*value.batch.schema.names}:
         yield from documents_of(value.batch.select(_SCHEMA.columns.names))
+
+
+@dataclass(kw_only=True, eq=False)
+class ReadWikipedia(beam.PTransform):
+    """Read the articles of a dump as documents, one by one.
+
+    The root of a pipeline -> ``PCollection[Document]``. Entities of links are named as the wikitext
+    names them: only ``onoma wikipedia``, which reads the whole dump first, resolves
+    redirects. Raises ``CorpusError`` where the file is no dump, or ends too early.
+    """
+
+    dump: str
+    """The dump: a file name, or a pattern for several files."""
+    folder: str
+    """The folder for temporary files; all workers must see it."""
+
+    def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection:
+        """Cut the dump into ranges, and apply the transform."""
+        from pipelines.transforms.wikipedia import parse_pages
+        from pipelines.wikipedia_to_documents import Options, plan
+
+        folder = Path(self.folder).absolute()
+        folder.mkdir(parents=True, exist_ok=True)
+        options = Options(input=(self.dump,), output=folder)
+        planned = plan(options)
+        stage, settings = planned.stages[-1], planned.settings
+        assert isinstance(settings, WikiSettings)  # noqa: S101
+        settings = replace(settings, expand_templates=False)  # there is no table of definitions
+        run = Run.of(planned, folder=str(folder))
+        return (
+            pbegin
+            | "Ranges" >> ListUnits(units=stage.units, path=folder / "ranges.jsonl")
+            | each_unit(parse_pages, settings, run)
+            | ToDocuments()
+        )
 
 
 @dataclass(kw_only=True, eq=False)

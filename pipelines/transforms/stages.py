@@ -9,7 +9,10 @@ from corpora.entities.counts import read_partition
 from corpora.runs.duplicates import DuplicateRows, find_duplicates
 from corpora.runs.plan import Unit
 from corpora.runs.work_directory import WorkDirectory
+from pipelines.graph import Run
 from pipelines.outcomes import Counts, Rows
+
+REMEDY = "a second document with this id. Give it its own, or leave a file out with --exclude."
 
 
 def read_stage(unit: Unit, *, work: WorkDirectory, datasets: Mapping[str, str]) -> Iterator[Rows]:
@@ -33,21 +36,15 @@ def read_rows_of_partition(
             yield from Rows.each(dataset, table.to_batches())
 
 
-def reject_duplicates(work: WorkDirectory, *, dataset: str, remedy: str) -> Iterator[Counts]:
-    """Find documents whose id an earlier one has, and reject them.
-
-    ``dataset``: the name of the intermediate dataset of documents, and of its schema. ``remedy``:
-    the end of the messages of rejections.
-    """
-    yield Counts(rejected=list(find_duplicates(work, dataset, remedy=remedy)))
+def reject_duplicates(_: Unit, __: object, run: Run) -> Iterator[Counts]:
+    """Find documents of ``pages`` whose id an earlier one has, and reject them."""
+    yield Counts(rejected=list(find_duplicates(run.work, "pages", remedy=REMEDY)))
 
 
-def publish_first(
-    unit: Unit, *, work: WorkDirectory, datasets: Mapping[str, str]
-) -> Iterator[Rows | Counts]:
-    """Publish rows of an earlier phase, without those that a merge noted as duplicates."""
-    duplicates = DuplicateRows(work, unit.number)
-    for rows in read_stage(unit, work=work, datasets=datasets):
+def publish_first(unit: Unit, _: object, run: Run) -> Iterator[Rows | Counts]:
+    """Publish the documents of ``pages``, without those whose id an earlier one has."""
+    duplicates = DuplicateRows(run.work, unit.number)
+    for rows in read_stage(unit, work=run.work, datasets={"pages": "pages"}):
         yield from published(duplicates.drop(rows.dataset, rows.batch))
 
 

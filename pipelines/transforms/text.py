@@ -4,44 +4,40 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from corpora.datasets.shards import CHARACTERS_PER_BATCH
 from corpora.document import Rejected
 from corpora.runs.plan import Unit
 from corpora.runs.record_errors import read_record
-from corpora.text.characters import Normalization
 from corpora.text.documents import DocumentMaker
-from corpora.text.reader import TextSettings, read_unit
+from corpora.text.reader import read_unit
+from pipelines.graph import Run
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
 
+if TYPE_CHECKING:
+    from pipelines.text_to_documents import TextRunSettings
 
-def make_documents(
-    unit: Unit,
-    *,
-    settings: TextSettings,
-    lang: str | None = None,
-    license: str | None = None,
-    paragraphs: str = "auto",
-    normalization: Normalization = "none",
-    group: str | None = None,
-    folder: str | None = None,
-) -> Iterator[Yield]:
+
+def make_documents(unit: Unit, settings: "TextRunSettings", _: Run) -> Iterator[Yield]:
     """Read plain text, JSON Lines or WikiExtractor's output, and make documents: rows of ``pages``.
 
     Reads the files of a unit, or its part of a file, at most as many records as its limit.
-    Documents are cleaned, with paragraphs, sentences and ids. ``group``: that of all documents;
-    None: the name of the folder of the file; ``folder``: that which all files share: the group of
-    files that lie in no subfolder.
+    Documents are cleaned, with paragraphs, sentences and ids. Their group is that of the settings,
+    or the name of the folder of the file.
     """
     maker = DocumentMaker(
-        lang=lang, license=license, paragraphs=paragraphs, normalization=normalization
+        lang=settings.lang,
+        license=settings.license,
+        paragraphs=settings.paragraphs,
+        normalization=settings.normalize,
     )
     counters: Counter[str] = Counter()
-    for source, record in read_unit(unit, settings, counters=counters):
+    for source, record in read_unit(unit, settings.read, counters=counters):
         if isinstance(record, Rejected):
             yield record
             continue
-        of_file = group or Path(source).parent.name or folder or "text"
+        of_file = settings.group or Path(source).parent.name or settings.folder or "text"
         reason = read_record(
             partial(maker.add, record, source=source, group=of_file),
             source=source,

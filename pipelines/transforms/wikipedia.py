@@ -1,12 +1,9 @@
 """Transforms from wiki dumps to pages, and from pages to documents with resolved links."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
 from functools import partial
 from operator import attrgetter
-from pathlib import Path
 
-import apache_beam as beam
 import pyarrow as pa
 
 from corpora.datasets.canonical import canonical
@@ -16,7 +13,7 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import CHARACTERS_PER_BATCH, read_batches
 from corpora.document import Rejected
 from corpora.runs.duplicates import DuplicateRows
-from corpora.runs.plan import InputFile, Unit
+from corpora.runs.plan import Unit, named
 from corpora.runs.record_errors import read_record, read_rows
 from corpora.runs.work_directory import WorkDirectory
 from corpora.wikipedia.articles import ArticleReader, Redirect, WikiArticle, id_of, read_definition
@@ -43,13 +40,14 @@ from corpora.wikipedia.settings import WikiSettings
 from corpora.wikipedia.sql_dumps import items_of_pages
 from corpora.wikipedia.unmatched import build_unmatched
 from corpora.wikipedia.variant_titles import with_variants
+from pipelines.graph import Run
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
-from pipelines.transforms.elements import read_units
 from pipelines.transforms.stages import read_stage
-from pipelines.transforms.units import ListUnits
 
-ITEMS = "items"
-"""The name of a table of the run."""
+ITEMS, PAGE_PROPS = "items", "page_props"
+"""The names of a table of the run, and of the auxiliary file that it is made from."""
+RESOLVED = {"pages": "wiki_pages", "found_redirects": "redirects"}
+"""The datasets of pages that the last phase reads."""
 
 
 def read_dump(
@@ -66,7 +64,7 @@ def read_dump(
         yield Counts(reused={f"{DAMAGED}{name}": 1 for name in earlier.damaged})
 
 
-def read_definitions(unit: Unit, *, settings: WikiSettings) -> Iterator[Rows]:
+def read_definitions(unit: Unit, settings: WikiSettings, _: Run) -> Iterator[Rows]:
     """Read templates in a range of a dump, if their definition is plain text with parameters.
 
     Rows of ``definitions``.
@@ -82,21 +80,19 @@ def read_definitions(unit: Unit, *, settings: WikiSettings) -> Iterator[Rows]:
     yield Rows("definitions", batch_of("wiki_definitions", columns))
 
 
-def index_definitions(work: WorkDirectory) -> Iterator[Counts]:
+def index_definitions(_: Unit, __: WikiSettings, run: Run) -> Iterator[Counts]:
     """Build the table of template definitions, and of templates that redirect to others."""
-    rows = newest_rows(work.shards("definitions"), "wiki_definitions")
-    yield Counts(build_definitions(work.tables / DEFINITIONS, rows))
+    rows = newest_rows(run.work.shards("definitions"), "wiki_definitions")
+    yield Counts(build_definitions(run.work.tables / DEFINITIONS, rows))
 
 
-def parse_pages(
-    unit: Unit, *, work: WorkDirectory, settings: WikiSettings, templates: Sequence[InputFile] = ()
-) -> Iterator[Yield]:
+def parse_pages(unit: Unit, settings: WikiSettings, run: Run) -> Iterator[Yield]:
     """Parse wikitext to redirects, and to documents whose links are not resolved yet.
 
     Rows of ``pages``, ``found_redirects`` and ``revisions``. Of several revisions of a page in a
-    row only the newest is parsed; ``keep_newest`` finds the others. ``templates``: tables that the
-    user gave.
+    row only the newest is parsed; ``index_pages`` finds the others.
     """
+    work, templates = run.work, named("templates ", run.auxiliary)
     for table in templates:
         table.read()  # raises if the file has changed since the plan was made
     tables = [table.check() for table in templates]
@@ -204,18 +200,26 @@ class _PageParser:
         yield Counts(reused=self._rows.reused)
 
 
-def keep_newest(work: WorkDirectory) -> Iterator[Counts]:
-    """Count the outcomes of pages by their newest revisions, and note the rows of the others."""
+def index_pages(_: Unit, settings: WikiSettings, run: Run) -> Iterator[Counts]:
+    """Count the outcomes of pages by their newest revisions, and note the rows of the others.
+
+    Then build the tables of redirects, of titles that are not matched, and of Wikidata items. They
+    are on disk, and all workers memory-map them.
+    """
+    work = run.work
     outcomes = choose_newest(work)
     without_text = {f"no_text/{title}": n for title, n in outcomes.without_text.items()}
     yield Counts(without_text, filtered=outcomes.filtered, rejected=outcomes.repeated)
+    yield Counts(_index_titles(work, variants=settings.variants))
+    if file := run.auxiliary.get(PAGE_PROPS):
+        n = build_page_items(work.tables / ITEMS, items_of_pages(file.check()))
+        yield Counts({"page_props.items": n})
 
 
-def index_titles(work: WorkDirectory, *, variants: str = "") -> Iterator[Counts]:
-    """Build the table of redirects, and the table of titles that are not matched.
+def _index_titles(work: WorkDirectory, *, variants: str) -> dict[str, int]:
+    """Build the tables of titles; return counters.
 
-    After ``keep_newest``. The tables are on disk, and all workers memory-map them. ``variants``:
-    the table by which titles are also found in another script; empty: they are not.
+    ``variants``: the table by which titles are also found in another script; empty: they are not.
     """
     rows: Iterator[pa.RecordBatch] = (
         batch.filter(batch.column("resolved").is_null()).select(["title", "target"])
@@ -226,17 +230,15 @@ def index_titles(work: WorkDirectory, *, variants: str = "") -> Iterator[Counts]
         names = _newest(work, REVISIONS, "wiki_revisions")
         rows = with_variants(tables / "names", names, rows, table=variants)
     summary = build_table(tables / REDIRECTS, rows)
-    yield Counts(
-        {
-            "redirects.all": summary.n_redirects,
-            "redirects.chains": summary.n_chains,
-            "redirects.longest_chain": summary.longest_chain,
-            "redirects.loops": summary.n_loops,
-            "redirects.too_long": summary.n_too_long,
-            "redirects.doubles": summary.n_duplicates,
-        }
-    )
     build_unmatched(tables / UNMATCHED, _newest(work, REVISIONS, "wiki_revisions"))
+    return {
+        "redirects.all": summary.n_redirects,
+        "redirects.chains": summary.n_chains,
+        "redirects.longest_chain": summary.longest_chain,
+        "redirects.loops": summary.n_loops,
+        "redirects.too_long": summary.n_too_long,
+        "redirects.doubles": summary.n_duplicates,
+    }
 
 
 def _newest(work: WorkDirectory, dataset: str, schema: str) -> Iterator[pa.RecordBatch]:
@@ -247,37 +249,20 @@ def _newest(work: WorkDirectory, dataset: str, schema: str) -> Iterator[pa.Recor
             yield dropped.drop(dataset, batch)
 
 
-def index_items(work: WorkDirectory, *, file: InputFile) -> Iterator[Counts]:
-    """Read ``page_props``, and build a table of the Wikidata items of pages.
-
-    ``file``: the file ``page_props.sql.gz``, perhaps with another compression.
-    """
-    items = items_of_pages(file.check())
-    n = build_page_items(work.tables / ITEMS, items)
-    yield Counts({"page_props.items": n})
-
-
-def finish_pages(
-    unit: Unit,
-    *,
-    work: WorkDirectory,
-    settings: WikiSettings,
-    datasets: Mapping[str, str],
-    has_items: bool,
-) -> Iterator[Yield]:
+def finish_pages(unit: Unit, settings: WikiSettings, run: Run) -> Iterator[Yield]:
     """Resolve links and redirects, and match titles where they stand without a link.
 
     Rows of ``pages`` become rows of ``documents``, ``reuse`` and ``blocks``; rows of
     ``found_redirects`` become rows of ``redirects``. Before, places that ``read_dump`` noted are
-    filled with rows of the earlier run, and items of Wikidata put in. It needs the tables of
-    ``index_titles``; ``has_items``: whether ``index_items`` wrote one; if not, items from an
-    earlier run are removed.
+    filled with rows of the earlier run, and items of Wikidata put in; if there is no table of
+    them, items from an earlier run are removed. It needs the tables of ``index_pages``.
     """
+    work, has_items = run.work, PAGE_PROPS in run.auxiliary
     resolver = resolver_of(settings, work.tables)
     taken = TakenRows(work.carried, **(settings.earlier or {}))
     dropped = DuplicateRows(work, unit.number)
     items = PageItems(work.tables / ITEMS) if has_items else None
-    for rows in read_stage(unit, work=work, datasets=datasets):
+    for rows in read_stage(unit, work=work, datasets=RESOLVED):
         batch = taken.fill(rows.batch) if rows.dataset == "pages" else rows.batch
         batch = dropped.drop(rows.dataset, batch)
         if rows.dataset != "pages":
@@ -320,38 +305,3 @@ def _finished(
 def _columns_of(name: str, rows: pa.RecordBatch) -> pa.RecordBatch:
     """Select the columns of a dataset."""
     return rows.select(SCHEMAS[name].columns.names)
-
-
-@dataclass(kw_only=True, eq=False)
-class ReadWikipedia(beam.PTransform):
-    """Read the articles of a dump as documents, one by one.
-
-    The root of a pipeline -> ``PCollection[Document]``. Entities of links are named as the wikitext
-    names them: only ``onoma wikipedia``, which reads the whole dump first, resolves
-    redirects. Raises ``CorpusError`` where the file is no dump, or ends too early.
-    """
-
-    dump: str
-    """The dump: a file name, or a pattern for several files."""
-    folder: str
-    """The folder for temporary files; all workers must see it."""
-
-    def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection:
-        """Cut the dump into ranges, and apply the transform."""
-        from pipelines.transforms.plain import ToDocuments
-        from pipelines.wikipedia_to_documents import Options, plan
-
-        folder = Path(self.folder).absolute()
-        work = WorkDirectory(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        options = Options(input=(self.dump,), output=folder)
-        planned = plan(options)
-        stage, settings = planned.stages[-1], planned.settings
-        assert isinstance(settings, WikiSettings)  # noqa: S101
-        settings = replace(settings, expand_templates=False)  # there is no table of definitions
-        return (
-            pbegin
-            | "Ranges" >> ListUnits(units=stage.units, path=folder / "ranges.jsonl")
-            | read_units(parse_pages, settings=settings, work=work)
-            | ToDocuments()
-        )

@@ -15,7 +15,7 @@ def do_jobs(build, pipeline, *, reverse=False, run_graph=None):
     """Do what is still to be done; the units of each phase in the other order if ``reverse``."""
     run_graph = run_graph or in_memory.run_graph
     run = describe(build, code="")
-    for graph, units in jobs_of(pipeline.PHASES, build):
+    for graph, units in jobs_of(pipeline.phases(), build):
         ordered = list(reversed(units)) if reverse else units
         run_graph(graph, ordered, run=run)
 

@@ -33,7 +33,7 @@ def description(pipeline: Any, input: Path, output: Path, *, n_units: int) -> by
         run = describe(build, code="of a test")
         jobs = [
             (graph, [replace(units[0], inputs=(), settings={})] * n_units)
-            for graph, units in jobs_of(pipeline.PHASES, build)
+            for graph, units in jobs_of(pipeline.phases(), build)
         ]
         job: bytes = make_job(jobs, options, run).to_runner_api().SerializeToString()
         return job

@@ -90,7 +90,7 @@ def test_interrupted_run_with_workers_leaves_none(run_at_work, copies, number, s
 
 def test_what_workers_write_to_standard_error_is_in_their_log(tmp_path, monkeypatch, capfd):
     monkeypatch.setattr("corpora.runs.plan.UNIT_FILES", 4)
-    monkeypatch.setattr(tei_to_ner, "PHASES", (Phase(broken_graphs.cannot_read),))
+    monkeypatch.setattr(tei_to_ner, "phases", lambda: [Phase(broken_graphs.cannot_read)])
     command = ["--input", str(LETTERS), "--output", str(tmp_path / "out"), *OPTIONS]
 
     assert tei_to_ner.main([*command, "--workers", "2"]) == 1

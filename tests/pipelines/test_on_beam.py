@@ -104,7 +104,7 @@ def of_two_units(monkeypatch):
 @WAYS
 @pytest.mark.usefixtures("of_two_units")
 def test_error_of_a_unit_is_reported_whoever_does_it(way, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(tei_to_ner, "PHASES", (Phase(broken_graphs.cannot_read),))
+    monkeypatch.setattr(tei_to_ner, "phases", lambda: [Phase(broken_graphs.cannot_read)])
 
     assert tei_to_ner.main(["--input", str(LETTERS), "--output", str(tmp_path / "out"), *way]) == 1
 
@@ -114,7 +114,7 @@ def test_error_of_a_unit_is_reported_whoever_does_it(way, tmp_path, monkeypatch,
 @WAYS
 @pytest.mark.usefixtures("of_two_units")
 def test_fault_of_ours_is_named_and_the_log_has_the_rest(way, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(tei_to_ner, "PHASES", (Phase(broken_graphs.has_a_bug),))
+    monkeypatch.setattr(tei_to_ner, "phases", lambda: [Phase(broken_graphs.has_a_bug)])
 
     assert tei_to_ner.main(["--input", str(LETTERS), "--output", str(tmp_path / "out"), *way]) == 1
 
