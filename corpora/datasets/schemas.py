@@ -1,7 +1,7 @@
 """The columns and the version of every kind of dataset.
 
 A dataset of another version is an error, unless all that came since are nullable columns or fields:
-``shards.py`` fills these in.
+``filling.py`` fills these in.
 """
 
 from collections.abc import Iterable
