@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -89,26 +89,33 @@ class _Table:
         A table with labels does, too, and any table if the user says that it has labels.
         """
         for separator in (TAB, SPACE, BLANKS) if lines else ():
-            rows = [line.split(separator or None) for line in lines]
-            [(n_columns, n)] = Counter(map(len, rows)).most_common(1)
-            table = cls(separator, rows, n_columns)
-            is_even = 1 < n_columns <= MAX_COLUMNS and n >= MIN_RATIO * len(rows)
-            if not is_even:
+            widths = [
+                line.count(separator) + 1 if separator else len(line.split()) for line in lines
+            ]
+            [(n_columns, n)] = Counter(widths).most_common(1)
+            if not (1 < n_columns <= MAX_COLUMNS and n >= MIN_RATIO * len(lines)):
                 continue
+            table = cls(separator, [line.split(separator or None) for line in lines], n_columns)
             has_tags = table.has_tags_first or any(map(table.can_be_tags, range(1, n_columns)))
             if form == "labels" or has_tags:
                 return table
         return None
 
-    def column(self, index: int) -> list[str]:
-        return [row[index] for row in self.rows if len(row) == self.n_columns]
+    @cached_property
+    def columns(self) -> list[tuple[str, ...]]:
+        """The values of each column, in the rows that have all columns."""
+        return [*zip(*(row for row in self.rows if len(row) == self.n_columns), strict=True)]
+
+    @cached_property
+    def counts(self) -> list[Counter[str]]:
+        """The values of each column, with the number of rows that have them."""
+        return [*map(Counter, self.columns)]
 
     def has_tags(self, index: int, *, blank: str | None = None) -> bool:
         """Tell whether a column holds tags, or ``blank`` for none."""
-        values = self.column(index)
-        plain = {blank, *CONTINUING}
-        n = sum(bool(READABLE.fullmatch(value)) or value in plain for value in values)
-        return n >= MIN_RATIO * max(len(values), 1)
+        counts, plain = self.counts[index], {blank, *CONTINUING}
+        n = sum(n for value, n in counts.items() if READABLE.fullmatch(value) or value in plain)
+        return n >= MIN_RATIO * counts.total()
 
     def has_labels(self, index: int, *, is_said: bool = False) -> bool:
         """Tell whether a column holds labels without ``B-`` and ``I-``: words, and ``O`` or ``0``.
@@ -116,7 +123,7 @@ class _Table:
         Parts of speech are words, too. So half of the values must be ``O``, unless the user says
         that they are labels. Chunks and ``B``, ``I`` without a label are none.
         """
-        counts = Counter(self.column(index))
+        counts = self.counts[index].copy()
         n_outside = sum(counts.pop(value, 0) for value in OUTSIDE)
         n_labels = sum(n for value, n in counts.items() if LABEL.fullmatch(value))
         if is_said or n_labels < MIN_RATIO * counts.total():
@@ -131,7 +138,7 @@ class _Table:
 
     def spelling(self, index: int) -> str:
         """Tell how the tags of a column are written, as in a ``FileLayout``."""
-        counts = Counter(self.column(index))
+        counts = self.counts[index].copy()
         n_outside = sum(counts.pop(value, 0) for value in NOTHING)
         n_tags = sum(n for value, n in counts.items() if READABLE.fullmatch(value))
         if not n_outside or 10 * n_tags >= counts.total():
@@ -146,7 +153,7 @@ class _Table:
         """Whether the first of two columns holds tags, and the second words."""
         if self.n_columns != 2:
             return False
-        has_words = not all(map(str.isdecimal, self.column(1)))  # a list of tags has numbers
+        has_words = not all(map(str.isdecimal, self.counts[1]))  # a list of tags has numbers
         are_tags = self.has_tags(0) or self.spelling(0) == "PER-B"
         return has_words and are_tags and not self.can_be_tags(1)
 
@@ -158,8 +165,8 @@ class _Table:
         """
         if self.n_columns < 3:
             return False
-        values = [value for value in self.column(0) if not _CONTRACTION.fullmatch(value)]
-        if 2 * len(values) < len(self.column(0)):
+        values = [value for value in self.columns[0] if not _CONTRACTION.fullmatch(value)]
+        if 2 * len(values) < len(self.columns[0]):
             return False
         numbers = [int(value) if value.isdecimal() else -1 for value in values]
         steps = sum(b >= 0 and b in {1, a, a + 1} for a, b in pairwise([0, *numbers]))
@@ -173,7 +180,7 @@ class _Table:
 
     def has_names(self, index: int) -> bool:
         """Tell whether a column holds tags of names, not all ``O``; tags of chunks are none."""
-        labels = {value[2:] for value in self.column(index)} - {""}
+        labels = {value[2:] for value in self.counts[index]} - {""}
         return bool(labels) and not labels & _CHUNKS and self.has_tags(index, blank="_")
 
     @cached_property
@@ -182,7 +189,7 @@ class _Table:
         outer = self.n_columns - 2
         if not (self.has_tags(outer) and self.has_tags(outer + 1, blank="_")):
             return False
-        return self.has_names(outer) or (self.n_columns == 3 and set(self.column(outer)) == {"O"})
+        return self.has_names(outer) or (self.n_columns == 3 and self.counts[outer].keys() == {"O"})
 
     @cached_property
     def levels(self) -> list[int]:
@@ -357,14 +364,16 @@ def _keys(text: str) -> str:
 
 def _of_table(table: _Table, lines: Sequence[str], *, said: Overrides) -> FileLayout | None:
     """Detect the meaning of the columns."""
-    n, marks = table.n_columns, f"#{_other_marks(table, lines)}"
+    marked: dict[str, list[int]] = {mark: [] for mark in f"#<{_OTHER_MARKS}"}
+    for number, line in enumerate(lines):
+        if line[:1] in marked:
+            marked[line[:1]].append(number)
+    n, marks = table.n_columns, "".join(["#", *_other_marks(table, lines, marked)])
     layout = FileLayout(
         format="conll",
         separator=table.separator,
         n_columns=n,
-        has_comments=any(
-            line.startswith(tuple(marks)) and not table.is_row(line) for line in lines
-        ),
+        has_comments=any(not table.is_row(lines[n]) for mark in marks for n in marked[mark]),
         marks=marks,
         tag=n - 1,
     )
@@ -384,7 +393,7 @@ def _of_table(table: _Table, lines: Sequence[str], *, said: Overrides) -> FileLa
         layout = replace(layout, token=1, tag=0)
     elif n == 2:
         layout = _two_columns(layout, table, lines)
-    if any(line.startswith("<title>") for line in lines):
+    if any(lines[n].startswith("<title>") for n in marked["<"]):
         layout = replace(layout, format="titles", tag=n - 1, inner=None)
     if said.format in {None, "labels"} and (found := _of_labels(layout, table, said)):
         return found
@@ -398,18 +407,18 @@ def _of_table(table: _Table, lines: Sequence[str], *, said: Overrides) -> FileLa
     return layout if is_tag else None
 
 
-def _other_marks(table: _Table, lines: Sequence[str]) -> str:
-    """Find other characters that begin comments: of no line that is a row, and only before rows.
+def _other_marks(
+    table: _Table, lines: Sequence[str], marked: Mapping[str, Sequence[int]]
+) -> Iterator[str]:
+    """Yield other characters that begin comments: of no line that is a row, and only before rows.
 
-    Korean sets have the sentence after ``;``, and its names in it after ``$``.
+    Korean sets have the sentence after ``;``, and its names in it after ``$``. ``marked`` has the
+    indices of the lines that begin with each character.
     """
-    found = ""
     for mark in _OTHER_MARKS:
-        own = [n for n, line in enumerate(lines) if line.startswith(mark)]
-        is_before_rows = all(n == 0 or not table.is_row(lines[n - 1]) for n in own)
-        if len(own) > 1 and is_before_rows and not any(table.is_row(lines[n]) for n in own):
-            found += mark
-    return found
+        around = {index for n in marked[mark] for index in (n, max(n - 1, 0))}
+        if len(marked[mark]) > 1 and not any(table.is_row(lines[index]) for index in around):
+            yield mark
 
 
 def _of_labels(layout: FileLayout, table: _Table, said: Overrides) -> FileLayout | None:
@@ -426,7 +435,7 @@ def _of_labels(layout: FileLayout, table: _Table, said: Overrides) -> FileLayout
 
 
 def _two_columns(layout: FileLayout, table: _Table, lines: Sequence[str]) -> FileLayout:
-    tokens = table.column(0)
+    tokens = table.columns[0]
     prefixes = Counter(match[0] for token in tokens if (match := _PREFIX.match(token)))
     for prefix, n in prefixes.most_common(1):
         if n >= MIN_RATIO * len(tokens):
@@ -478,9 +487,9 @@ def _conllup(columns: Sequence[str], *, name: str, said: Overrides) -> FileLayou
 
 def _key_of_names(rows: Sequence[str], said: Overrides) -> str:
     """Find the key in MISC of CoNLL-U whose values are tags of names; empty if there is none."""
-    cells = [line.split("\t") for line in rows if not line.startswith("#")]
-    misc = [row[-1] for row in cells if len(row) == N_CONLLU]
-    if len(misc) < MIN_RATIO * max(len(cells), 1):
+    of_tokens = [line for line in rows if not line.startswith("#")]
+    misc = [line.rpartition("\t")[2] for line in of_tokens if line.count("\t") == N_CONLLU - 1]
+    if len(misc) < MIN_RATIO * max(len(of_tokens), 1):
         return ""
     values: dict[str, Counter[str]] = {}
     for key, _, value in (pair.partition("=") for cell in misc for pair in cell.split("|")):
