@@ -8,7 +8,7 @@ import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, repeat
 from operator import attrgetter
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,6 @@ from corpora.datasets.rows import document_from_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.document import ORIGINS, Document, Mention, Paragraph, Span
 
-S = TypeVar("S", bound=Struct)
-T = TypeVar("T")
 _COLUMNS: Final = SCHEMAS["documents"].columns
 _SPANS: Final = {"paragraphs": Paragraph, "sentences": Span, "mentions": Mention}
 _NESTED: Final = (*_SPANS, "categories", "metadata")
@@ -65,13 +63,13 @@ def documents_of(batch: pa.RecordBatch) -> Iterator[Document]:
     finally:
         if is_collecting:
             gc.enable()
-    return _of_kind(Document, map(_UNCHECKED[Document], *columns.values()))
+    return _documents(map(_UNCHECKED[Document], *columns.values()))
 
 
-def _of_kind(kind: type[S], things: Iterable[Struct]) -> Iterator[S]:
-    """Make things of a class of what its class without checks made."""
+def _documents(things: Iterable[Struct]) -> Iterator[Document]:
+    """Make documents of what their class without checks made, one by one."""
     for thing in things:
-        force_setattr(thing, "__class__", kind)
+        force_setattr(thing, "__class__", Document)
         yield thing  # type: ignore[misc] # it is one now
 
 
@@ -79,18 +77,20 @@ def _parts(name: str, values: pa.Array, offsets: _Ints) -> Iterable[object]:
     """Make the spans, or categories, of a column; their tuples are made one by one."""
     if name == "metadata":
         return _maps(values, offsets)
-    things = _objects(values) if name == "categories" else _made(_SPANS[name], values)
-    return map(tuple, _divided(things, offsets))
+    things = tuple(_objects(values) if name == "categories" else _made(_SPANS[name], values))
+    borders = offsets.tolist()
+    return map(things.__getitem__, map(slice, borders, borders[1:]))
 
 
-def _made(kind: type[S], values: pa.StructArray) -> list[S]:
+def _made(kind: type[Struct], values: pa.StructArray) -> list[Struct]:
     """Make spans of a class by its fields, which are checked already."""
     columns = {
         field.name: _maps(*_values(column)) if pa.types.is_list(field.type) else _objects(column)
         for field, column in zip(values.type, values.flatten(), strict=True)
     }
-    fields = map(columns.__getitem__, kind.__struct_fields__)
-    return [*_of_kind(kind, map(_UNCHECKED[kind], *fields))]
+    spans = [*map(_UNCHECKED[kind], *map(columns.__getitem__, kind.__struct_fields__))]
+    any(map(force_setattr, spans, repeat("__class__"), repeat(kind)))  # all: each returns None
+    return spans
 
 
 def _values(lists: pa.ListArray) -> tuple[pa.Array, _Ints]:
@@ -98,10 +98,6 @@ def _values(lists: pa.ListArray) -> tuple[pa.Array, _Ints]:
     lengths = pc.list_value_length(lists)
     lengths = lengths.fill_null(0) if lists.null_count else lengths
     return lists.flatten(), np.append(0, np.cumsum(lengths.to_numpy(), dtype=np.int64))
-
-
-def _divided(values: Iterable[T], offsets: _Ints) -> Iterator[Iterator[T]]:
-    return map(islice, repeat(iter(values)), np.diff(offsets).tolist())
 
 
 def _objects(array: pa.Array) -> list[Any]:  # Any: Arrow does not tell Python types of columns
