@@ -89,8 +89,11 @@ class DocumentColumns:
     ) -> None:
         """Add a document; ``links`` are start, end, entity and section, in reading order.
 
-        Raises ``UnicodeEncodeError``, and adds nothing, where a string has lone surrogates.
+        Raises ``UnicodeEncodeError``, and adds nothing, where a string has lone surrogates, and
+        ``KeyError`` where a scalar has no column.
         """
+        if unknown := scalars.keys() - self._scalars.keys():
+            raise KeyError(*sorted(unknown))
         starts, stops, entities, sections = zip(*links, strict=True) if links else [()] * 4
         strings = [*scalars.values(), *metadata, *metadata.values(), *entities, *sections]
         strings += categories

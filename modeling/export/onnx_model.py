@@ -97,7 +97,7 @@ class ExportedScorer(nn.Module):
                 "from here. What works: --archive."
             )
         self.encoder = PaddedEncoder(encoder)
-        self.head = head
+        self.head, self.n_features = head, n_features
         self.inputs = ["input_ids", "attention_mask"]
         layers = encoder.encoder.layers
         if any(isinstance(layer.attention, WholeWordAttention) for layer in layers):
@@ -159,7 +159,7 @@ def scorer_of(model: TaggingModel) -> ExportedScorer:
             "ONNX are of subwords. What works: head.pooling=first, or --archive."
         )
     assert isinstance(head, TokenHead)  # noqa: S101 - there are no others
-    return ExportedScorer(model.encoder, head.linear, n_features=config.n_features)
+    return ExportedScorer(model.encoder, head, n_features=config.n_features)
 
 
 def export_onnx(
@@ -285,11 +285,8 @@ def _sample(scorer: ExportedScorer, *, n_texts: int, n_subwords: int) -> tuple[T
         "attention_mask": (torch.arange(n_subwords) < lengths[:, None]).long(),
         "words": torch.randint(0, 2, shape, generator=generator).cumsum(1),
     }
-    if "features" in scorer.inputs:
-        head = scorer.head
-        assert isinstance(head, nn.Linear)  # noqa: S101 - of a token head
-        n_features = head.in_features - embeddings.subwords.embedding_dim
-        made["features"] = torch.rand((*shape, n_features), generator=generator)
+    if scorer.n_features:
+        made["features"] = torch.rand((*shape, scorer.n_features), generator=generator)
     return tuple(made[name] for name in scorer.inputs)
 
 

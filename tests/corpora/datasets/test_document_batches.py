@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from corpora.datasets.columns import DocumentColumns
 from corpora.datasets.document_batches import batch_of, documents_of
 from corpora.datasets.rows import document_from_row
 from corpora.datasets.schemas import SCHEMAS
@@ -115,3 +116,10 @@ def test_a_list_that_is_null_is_empty_in_a_batch_that_is_read_row_by_row():
     lists = dict.fromkeys(("paragraphs", "sentences", "categories", "metadata"))
 
     assert document_from_row(right | lists) == document_from_row(right)
+
+
+def test_a_value_without_a_column_is_not_dropped():
+    rows = {"blocks": (), "sentences": (), "links": (), "metadata": {}}
+
+    with pytest.raises(KeyError, match="licence"):
+        DocumentColumns().add({"id": "a", "text": "", "licence": "CC0"}, **rows)
