@@ -50,11 +50,6 @@ class Options:
     sample: int = _spans_option(
         "number of spans, chosen at random; 0: all (default: 2000)", 2000, at_least=0
     )
-    parts: Literal["both", "words", "entities", "mean"] | None = _spans_option(
-        "vector of a span: [first subword; last subword; entity] (both), the first two (words), "
-        "the last (entities), or the mean of all subwords (default: both if the encoder reads "
-        "entities, else words)"
-    )
     attention: str | None = _attention_option(
         "sentence whose attention weights are drawn, by layer and head", metavar="TEXT"
     )

@@ -51,7 +51,7 @@ def _show_spans(options: "Options", encoder: Encoder) -> Iterator[Block]:
     assert options.ner is not None  # noqa: S101 - checked with the command
     sentences = NerData.open(options.ner, options.split).sentences
     sample = draw_spans(sentences, which=options.spans, size=options.sample)
-    vectors = read_vectors(encoder, sample.spans, parts=options.parts)
+    vectors = read_vectors(encoder, sample.spans)
     components = find_components(vectors)
     labels = [span.span.label for span in sample.spans]
     n_words = [span.n_words for span in sample.spans]

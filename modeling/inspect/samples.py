@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from corpora.document import Sentence, TokenSpan
 from corpora.tagging import from_iob2
-from modeling.taggers.encoder import Encoder, Parts, Vectors
+from modeling.taggers.encoder import Encoder, Vectors
 
 Which = Literal["names", "all"]
 OUTSIDE: Final = "O"
@@ -71,14 +71,12 @@ def draw_spans(
     return SpanSample(tuple(found), n)
 
 
-def read_vectors(
-    encoder: Encoder, spans: Sequence[DrawnSpan], *, parts: Parts | None = None
-) -> NDArray[np.float32]:
+def read_vectors(encoder: Encoder, spans: Sequence[DrawnSpan]) -> NDArray[np.float32]:
     """Compute the (N, F) vectors of spans, in their order; spans of one sentence are adjacent."""
     groups = [list(own) for _, own in groupby(spans, key=lambda one: id(one.sentence))]
     sentences = [group[0].sentence for group in groups]
     places = [[one.span for one in group] for group in groups]
-    vectors: list[Vectors] = encoder.spans(sentences, places, parts=parts)
+    vectors: list[Vectors] = encoder.spans(sentences, places)
     return np.concatenate(vectors) if vectors else np.zeros((0, encoder.width), np.float32)
 
 

@@ -3,7 +3,7 @@
 Examples:
   onoma report runs/neiss runs/neiss_abs --output report.html
   onoma report runs/* --table heads
-  onoma report runs/* --table encoders --mean-over dataset --output table.tex
+  onoma report runs/* --table encoders --output table.tex
   onoma report runs/* --rows head.kind optimizer.lr --columns dataset --value token_f1
 
 A table has the scores of all evaluations (evaluation.json) below the folders. --table:
@@ -63,9 +63,6 @@ class Options:
         f"score in the cells, by its name or its path in evaluation.json (default: {_VALUE})",
         metavar="SCORE",
     )
-    mean_over: str | None = _table_option(
-        "setting over whose values each cell is averaged, such as dataset", metavar="SETTING"
-    )
     json: bool = option(SUMMARY)
 
 
@@ -96,7 +93,7 @@ def _check(options: Options) -> None:
     if not options.rows:
         refuse(options, "columns", because="is for --rows, which chooses the rows of the table")
     if not is_table:
-        refuse(options, "value", "mean_over", because="is for a table. Add --table or --rows")
+        refuse(options, "value", because="is for a table. Add --table or --rows")
 
 
 def _write(text: str, output: Path) -> None:
@@ -116,17 +113,10 @@ def _write_table(options: Options) -> Summary:
     rows, columns = _TABLES[options.table or "heads"]
     if options.rows:
         rows, columns = options.rows, options.columns or ("dataset",)
-    columns = tuple(name for name in columns if name != options.mean_over) or ("split",)
     found, empty = find_evaluations(options.runs)
     if empty:
         sys.stderr.write(f"without evaluations: {', '.join(map(str, empty))}\n")
-    made = table(
-        found,
-        rows=rows,
-        columns=columns,
-        value=options.value or _VALUE,
-        mean_over=options.mean_over,
-    )
+    made = table(found, rows=rows, columns=columns, value=options.value or _VALUE)
     if options.output is None:
         say(made.to_markdown())
     else:

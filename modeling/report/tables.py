@@ -111,8 +111,7 @@ class ResultTable:
     rows: Sequence[str]
     columns: Sequence[str]
     cells: Mapping[tuple[str, str], Spread]
-    """The spread of the runs of a row and column; with ``mean_over``, of the means of its
-    values."""
+    """The spread of the runs of a row and column."""
     notes: Sequence[str]
 
     def to_markdown(self) -> str:
@@ -175,24 +174,18 @@ def _latex_row(cells: Sequence[str]) -> str:
 
 
 def table(
-    evaluations: Sequence[Finished],
-    *,
-    rows: Names,
-    columns: Names,
-    value: str = "strict_f1",
-    mean_over: str | None = None,
+    evaluations: Sequence[Finished], *, rows: Names, columns: Names, value: str = "strict_f1"
 ) -> ResultTable:
     """Arrange the scores of evaluations in a table, by settings.
 
     ``rows`` and ``columns`` each name one or several settings, with dots in groups
     (``head.kind``), or the ``title`` or ``folder`` of an evaluation. ``value`` is a score
     (``Evaluation.scores``) or a path with dots in what ``Evaluation.to_json`` returns
-    (``strict.by_label.PER.f1``). With ``mean_over``, a cell is the mean over the values of one more
-    setting (data sets, say) of the means of runs. Raises ``UsageError`` for a setting that no
-    evaluation has, or a value that is no score.
+    (``strict.by_label.PER.f1``). Raises ``UsageError`` for a setting that no evaluation has, or a
+    value that is no score.
     """
     of_rows, of_columns = ([each] if isinstance(each, str) else each for each in (rows, columns))
-    wanted = [*of_rows, *of_columns, *([mean_over] if mean_over else [])]
+    wanted = [*of_rows, *of_columns]
     _check(evaluations, wanted)
     groups: defaultdict[tuple[str, str], list[Finished]] = defaultdict(list)
     for evaluation in evaluations:
@@ -201,8 +194,8 @@ def table(
         title=f"{value.replace('_f1', ' F1')}: mean ± sample deviation (n), in percent",
         rows=_sorted({row for row, _ in groups}),
         columns=_sorted({column for _, column in groups}),
-        cells={key: _spread(group, value, mean_over) for key, group in groups.items()},
-        notes=_notes(groups.values(), value=value, wanted=wanted, mean_over=mean_over),
+        cells={key: _spread(group, value) for key, group in groups.items()},
+        notes=_notes(groups.values(), wanted=wanted),
     )
 
 
@@ -224,17 +217,14 @@ def _key(one: Finished, names: Sequence[str]) -> str:
     return " · ".join(values)
 
 
-def _spread(group: Sequence[Finished], value: str, mean_over: str | None) -> Spread:
-    if mean_over is None:
-        return Spread.of([number for one in group for number in _values(one, value)])
-    parts: defaultdict[str, list[float]] = defaultdict(list)
-    for one in group:
-        parts[_key(one, [mean_over])] += _values(one, value)
-    return Spread.of([Spread.of(numbers).mean for _, numbers in sorted(parts.items())])
-
-
-def _values(one: Finished, value: str) -> list[float]:
-    return [_value(run, value, where=f"{one.folder}, run {name}") for name, run in one.runs.items()]
+def _spread(group: Sequence[Finished], value: str) -> Spread:
+    return Spread.of(
+        [
+            _value(run, value, where=f"{evaluation.folder}, run {name}")
+            for evaluation in group
+            for name, run in evaluation.runs.items()
+        ]
+    )
 
 
 def _value(run: SavedEvaluation, value: str, *, where: str) -> float:
@@ -263,26 +253,12 @@ def _sorted(names: set[str]) -> list[str]:
     return sorted(names, key=place)
 
 
-def _notes(
-    groups: Iterable[Sequence[Finished]],
-    *,
-    value: str,
-    wanted: Sequence[str],
-    mean_over: str | None,
-) -> list[str]:
-    """Write notes on other settings that differ inside cells, and on what means are taken over."""
-    notes = []
+def _notes(groups: Iterable[Sequence[Finished]], *, wanted: Sequence[str]) -> list[str]:
+    """Write a note on other settings that differ inside cells, if any do."""
     differing = dict.fromkeys(
         name
         for group in groups
         for name in dict.fromkeys(name for one in group for name in one.settings)
         if name not in wanted and len({one.setting(name) for one in group}) > 1
     )
-    if differing:
-        notes.append(f"Runs of one cell differ also in: {', '.join(differing)}.")
-    if mean_over:
-        notes.append(
-            f"Means over the values of {mean_over} of the means of runs of {value}; ± is the "
-            "deviation of these values, n their number."
-        )
-    return notes
+    return [f"Runs of one cell differ also in: {', '.join(differing)}."] if differing else []

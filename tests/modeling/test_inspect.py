@@ -96,7 +96,7 @@ def test_a_page_has_pictures_of_spans_and_of_attention(bases, ner, tmp_path, cap
     [
         ([], "nothing is asked for"),
         (["--plot", "pca"], "--plot needs --ner"),
-        (["--attention", TEXT, "--parts", "mean"], "--parts is for --plot"),
+        (["--attention", TEXT, "--sample", "9"], "--sample is for --plot"),
         (["--plot", "pca", "--ner", "x", "--heads", "1"], "--heads is for --attention"),
         (["--plot", "pca", "--ner", ".", "--sample", "-1"], "--sample -1: must be at least 0"),
         (["--attention", TEXT, "--layers", "9"], "--layers 9: there are 1 to 1"),

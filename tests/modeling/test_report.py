@@ -155,7 +155,6 @@ def test_without_matplotlib_the_message_says_what_to_install(runs, monkeypatch, 
         (["--table", "heads", "--columns", "dataset"], "--columns is for --rows"),
         (["--table", "heads", "--rows", "encoder"], "--table and --rows: one of them"),
         (["--value", "token_f1"], "--value is for a table"),
-        (["--mean-over", "dataset"], "--mean-over is for a table"),
     ],
 )
 def test_options_that_would_have_no_effect_are_refused(given, said, tmp_path, capsys):

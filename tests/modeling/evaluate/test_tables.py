@@ -108,21 +108,6 @@ def test_lines_of_values_have_every_run(runs):
     assert sum(int(line[4]) for line in lines) == 5
 
 
-def test_means_over_data_sets_are_means_of_means(runs):
-    found = table(
-        read_evaluations(runs),
-        rows="head.kind",
-        columns="head.dropout",
-        value="strict_recall",
-        mean_over="dataset",
-    )
-
-    assert found.cells["crf", "0.1"].values == pytest.approx((0.7, 0.6))
-    assert len(found.cells["cse", "0.1"].values) == 1
-    assert "(1 of 2)" in found.to_markdown()
-    assert "Means over the values of dataset" in found.to_markdown()
-
-
 def test_what_else_differs_in_a_cell_is_said(runs):
     found = table(read_evaluations(runs), rows="head.kind", columns="head.dropout")
 

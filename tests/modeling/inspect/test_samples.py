@@ -3,7 +3,6 @@
 from collections import Counter
 
 import numpy as np
-import pytest
 
 from corpora.document import Sentence
 from modeling.finetune.data import NerData
@@ -63,14 +62,13 @@ def test_a_sub_sample_is_drawn_everywhere_and_again_with_its_seed():
     assert all(abs(counts[key] - expected) < 5 * expected**0.5 for key in every)
 
 
-@pytest.mark.parametrize("parts", ["words", "mean"])
-def test_vectors_are_in_the_order_of_the_spans(ner, bases, parts):
+def test_vectors_are_in_the_order_of_the_spans(ner, bases):
     encoder = Encoder.load(bases / "plain")
     sample = draw_spans(NerData.open(ner).split("dev"), size=20, seed=2)
 
-    vectors = read_vectors(encoder, sample.spans, parts=parts)
+    vectors = read_vectors(encoder, sample.spans)
 
     for number in (0, 7, 19):
         one = sample.spans[number]
-        [[expected]] = encoder.spans([one.sentence], [[one.span]], parts=parts)
+        [[expected]] = encoder.spans([one.sentence], [[one.span]])
         np.testing.assert_allclose(vectors[number], expected, atol=1e-5)
