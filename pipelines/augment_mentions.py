@@ -120,8 +120,7 @@ def plan(options: Options) -> Plan:
     else:
         refuse(options, "min_precision", "only_remove", because="is for --policy gated")
     files = find_documents(options.input, limit=options.limit)
-    forms = _forms_files(options.forms)
-    words, column = _lexicon_of(options, is_gated=is_gated)
+    forms, words, column = _forms_of(options, is_gated=is_gated)
     first = _first_of(files)
     lang = options.lang or first.get("lang")
     variants = options.variants
@@ -130,7 +129,7 @@ def plan(options: Options) -> Plan:
     if variants == "same":
         check_variants(lang)
     found = {"lang": lang, "variants": variants, "space": first.get("group") or ""}
-    settings = AugmentSettings(**vars(options) | found, chosen=words, group_column=column)
+    settings = options.settings(AugmentSettings, **found, chosen=words, group_column=column)
     return Plan(
         pipeline="augment_mentions",
         datasets=DATASETS,
@@ -165,30 +164,30 @@ def _first_of(files: Sequence[InputFile]) -> Mapping[str, str | None]:
     return {}
 
 
-def _forms_files(path: Path) -> dict[str, InputFile]:
-    from corpora.datasets.shards import open_dataset
-    from corpora.runs.dataset_inputs import describe_shards
-
-    if path.is_file():
-        return describe_each({"table of forms": path})
-    if not path.exists():
-        raise UsageError(f"--forms {path}: there is nothing.")
-    schema = open_dataset(path).schema.name
-    prefixes = {"entities": "vocabulary ", "lexicon": "lexicon "}
-    if schema not in prefixes:
-        raise UsageError(f"--forms {path}: holds {schema}. Name an entity vocabulary or a lexicon.")
-    return describe_shards(path, schema, prefix=prefixes[schema])
-
-
-def _lexicon_of(options: Options, *, is_gated: bool) -> "tuple[WordFilter | None, str | None]":
-    """Return ``chosen`` and ``group_column`` of the settings."""
+def _forms_of(
+    options: Options, *, is_gated: bool
+) -> "tuple[dict[str, InputFile], WordFilter | None, str | None]":
+    """Describe the files of forms; return ``chosen`` and ``group_column`` of the settings, too."""
     from corpora.datasets.shards import open_dataset
     from corpora.lexicon.words import ALL, TAGGER
+    from corpora.runs.dataset_inputs import describe_shards
 
-    dataset = None if options.forms.is_file() else open_dataset(options.forms)
-    if dataset is None or dataset.schema.name != "lexicon":
+    path = options.forms
+    if not path.exists():
+        raise UsageError(f"--forms {path}: there is nothing.")
+    if path.is_file():
+        dataset, kind, files = None, "", describe_each({"table of forms": path})
+    else:
+        dataset = open_dataset(path)
+        kind, prefixes = dataset.schema.name, {"entities": "vocabulary ", "lexicon": "lexicon "}
+        if kind not in prefixes:
+            raise UsageError(
+                f"--forms {path}: holds {kind}. Name an entity vocabulary or a lexicon."
+            )
+        files = describe_shards(path, kind, prefix=prefixes[kind])
+    if dataset is None or kind != "lexicon":
         refuse(options, "entities", "words", because="is for a lexicon, of onoma lexicon")
-        return None, None
+        return files, None, None
     if is_gated:
         raise UsageError(
             "--policy gated: is for entities, not for the words of a lexicon. Choose --policy all; "
@@ -197,7 +196,7 @@ def _lexicon_of(options: Options, *, is_gated: bool) -> "tuple[WordFilter | None
     per = dataset.description["plan"]["parameters"]["per"]
     columns = {"group": "group", "document": "id", "all": None}
     words = TAGGER if options.words == "tagger" else ALL
-    return words, columns[per] if options.entities == "group" else None
+    return files, words, columns[per] if options.entities == "group" else None
 
 
 def phases() -> tuple[Phase, ...]:

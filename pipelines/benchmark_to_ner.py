@@ -119,6 +119,10 @@ class BenchmarkSettings(Options):
     copies: tuple[tuple[str, str], ...] = ()
     """The files with the bytes of an earlier file, after the name of that."""
 
+    def is_cut(self, name: str) -> bool:
+        """Tell whether the sentences of a file are divided by hash."""
+        return self.splits[name] == CUT
+
 
 def plan(options: Options) -> Plan:
     """Find the files and their layouts, choose their splits, and cut large files into parts."""
@@ -146,8 +150,8 @@ def plan(options: Options) -> Plan:
         | values_in(options, "limit", "exclude"),
         units=tuple(replace(unit, number=number) for number, unit in enumerate(units)),
         auxiliary=_auxiliary(options) | _texts(files, layouts, found),
-        settings=BenchmarkSettings(
-            **vars(options), splits=splits, layouts=layouts, copies=tuple(_copies(files, layouts))
+        settings=options.settings(
+            BenchmarkSettings, splits=splits, layouts=layouts, copies=tuple(_copies(files, layouts))
         ),
     )
 
@@ -248,19 +252,11 @@ def graph(units: PCollection, settings: BenchmarkSettings, run: Run) -> PCollect
     """Read files, make rows of their sentences, divide them into splits, and write them."""
     from pipelines.transforms import elements, ner
 
-    splits = {name: split for name, split in settings.splits.items() if split != CUT}
     names = [name for name in run.auxiliary if name.startswith(_TEXT)]
     texts = {name.removeprefix(_TEXT): run.auxiliary[name] for name in names}
-    make = elements.per_record(
-        ner.make_ner_rows,
-        splits=splits,
-        illegal=settings.illegal,
-        labels=run.auxiliary.get(LABELS),
-        max_tokens=settings.max_tokens,
-        by=settings.split,
-        ratios=parse_ratios(settings.ratios),
-    )
     read = elements.read_units(ner.read_ner_files, layouts=settings.layouts, texts=texts)
+    labels = run.auxiliary.get(LABELS)
+    make = elements.per_record(ner.make_ner_rows, settings=settings, labels=labels)
     return units | read | make | run.write_shards()
 
 

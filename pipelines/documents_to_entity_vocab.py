@@ -133,7 +133,7 @@ def plan(options: Options) -> Plan:
         units=parts,
         auxiliary=_auxiliary(options),
         stages=tuple(_stages(files, options, parts=parts)),
-        settings=options,
+        settings=options.settings(Options),
     )
 
 

@@ -115,6 +115,8 @@ class Options(CommonOptions):
         metavar="RATIO",
     )
     seed: int = option("seed of the hash that chooses the documents for validation (default: 1)", 1)
+    is_folder: bool = True
+    """Whether ``tokenizer`` is a folder, whose files are read together."""
 
     @property
     def rules(self) -> "ExampleRules":
@@ -167,7 +169,7 @@ def plan(options: Options) -> Plan:
         units=units,
         auxiliary=_auxiliary(options),
         stages=(Stage("sample", units, {"shares": "document_shares"}),),
-        settings=options,
+        settings=options.settings(Options, is_folder=options.tokenizer.is_dir()),
     )
 
 

@@ -116,7 +116,7 @@ def plan(options: Options) -> Plan:
     kind, is_chinese = _look(files)
     lists = _known(options.known, is_chinese=is_chinese) | _names(options.names)
     in_both_scripts = bool(lists) and is_chinese and _are_traditional(files)
-    settings = LexiconSettings(**vars(options), symbols=kind, in_both_scripts=in_both_scripts)
+    settings = options.settings(LexiconSettings, symbols=kind, in_both_scripts=in_both_scripts)
     return Plan(
         pipeline="documents_to_lexicon",
         datasets=DATASETS,

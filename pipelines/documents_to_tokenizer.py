@@ -9,13 +9,12 @@ Examples:
 
 import logging
 import sys
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields
 from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from corpora.runs.plan import InputFile, Plan, Stage, Unit, partitions, unit_for_each
+from corpora.runs.plan import Plan, Stage, Unit, partitions, unit_for_each
 from pipelines import run
 from pipelines.graph import Phase
 from pipelines.options import CommonOptions, option, option_table, said, values_in
@@ -72,14 +71,12 @@ def plan(options: Options) -> Plan:
         | values_in(options, "limit")
         | {"tokenizers": version("tokenizers")},
         units=(Unit(0),),
-        stages=tuple(_stages(files)),
-        settings=options,
+        stages=(
+            Stage("count", unit_for_each(files), {"counts": "word_counts"}),
+            Stage("merge", partitions(files, PART_BYTES), {"totals": "word_totals"}),
+        ),
+        settings=options.settings(Options),
     )
-
-
-def _stages(files: Sequence[InputFile]) -> Iterator[Stage]:
-    yield Stage("count", unit_for_each(files), {"counts": "word_counts"})
-    yield Stage("merge", partitions(files, PART_BYTES), {"totals": "word_totals"})
 
 
 def phases() -> tuple[Phase, ...]:

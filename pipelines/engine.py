@@ -12,7 +12,7 @@ from corpora.runs.work_directory import MERGED
 from corpora.system.files import take_away
 from pipelines.carried import Carrier
 from pipelines.failures import failure_of
-from pipelines.graph import HASHES, EachUnit, Job, Phase, Run, needed
+from pipelines.graph import HASHES, EachUnit, Job, Phase, Run
 from pipelines.options import CommonOptions
 
 Carry = Callable[..., object]
@@ -22,11 +22,13 @@ only that bucket; it uploads what they need."""
 
 def jobs_of(phases: Sequence[Phase], build: Build, *, is_elsewhere: bool = False) -> list[Job]:
     """List the jobs that are not done, in order: pending units of a phase, and its merge."""
-    stages = {stage.name: stage for stage in build.plan.stages}
+    stages = {"": None, **{stage.name: stage for stage in build.plan.stages}}
     carry = Carrier(build.work, is_elsewhere=is_elsewhere)
     jobs: list[Job] = []
-    for phase in needed(phases, build.plan):
-        stage = stages.get(phase.stage)
+    for phase in phases:
+        if phase.stage not in stages:  # options may make it unnecessary
+            continue
+        stage = stages[phase.stage]
         pending = build.pending(stage)
         if pending:
             marked = (build.plan.marked(unit, phase.stage) for unit in pending)

@@ -7,7 +7,8 @@ itself, so that ``--help`` needs none.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import rshift
 from typing import TYPE_CHECKING, Any, Protocol
 
 from corpora.runs.plan import InputFile, Plan, Unit
@@ -49,10 +50,15 @@ class EachUnit:
 
     def __call__(self, units: PCollection, settings: Settings, run: "Run") -> PCollection:
         """Apply the step."""
-        from pipelines.transforms.elements import each_unit
+        from pipelines.transforms.elements import read_units
 
-        write = run.write_shards(self.stage, has_shards=self.has_shards)
-        return units | each_unit(self.function, settings, run) | write
+        step = read_units(self.results, settings=settings, run=run)
+        labelled: object = rshift(self.function.__name__, step)  # as Beam writes it: label >> step
+        return units | labelled | run.write_shards(self.stage, has_shards=self.has_shards)
+
+    def results(self, unit: Unit, *, settings: Settings, run: "Run") -> Iterable[object]:
+        """Return the results of a unit."""
+        return self.function(unit, settings, run) or ()
 
 
 @dataclass(frozen=True)
@@ -69,12 +75,6 @@ class Phase:
     def of_units(cls, function: OfUnit, stage: str = "", merge: OfUnit | None = None) -> "Phase":
         """Make a phase of one step."""
         return cls(EachUnit(function, stage), stage, merge)
-
-
-def needed(phases: Sequence[Phase], plan: Plan) -> list[Phase]:
-    """Select the phases whose stages a plan has; options may make others unnecessary."""
-    stages = {stage.name for stage in plan.stages} | {""}
-    return [phase for phase in phases if phase.stage in stages]
 
 
 @dataclass(frozen=True)
@@ -129,12 +129,5 @@ class Run:
         """Make the last step of a phase; without shards, it writes only receipts."""
         from pipelines.transforms.shards import WriteShards
 
-        return WriteShards(
-            folder=self.folder,
-            fingerprint=self.fingerprint,
-            datasets=self.datasets[stage] if has_shards else {},
-            stage=stage,
-            is_alone=self.n_units.get(stage) == 1,
-            code=self.code,
-            forgotten=() if stage else self.forgotten,
-        )
+        datasets = self.datasets[stage] if has_shards else {}
+        return WriteShards(run=replace(self, settings=None), datasets=datasets, stage=stage)

@@ -138,6 +138,7 @@ class Options(FileOptions):
 def plan(options: Options) -> Plan:
     """Crawl if requested; list archives or pages; find earlier datasets."""
     from corpora.news.reading import check_installed
+    from corpora.runs.dataset_inputs import find_shards
 
     _check(options)
     extractor = check_installed(options.extractor)
@@ -147,7 +148,8 @@ def plan(options: Options) -> Plan:
         units, auxiliary = _page_units(options)
     else:
         cut, units = _archive_units(archives_of(options), options)
-    shards = tuple(_earlier_shards(options.previous))
+    earlier = options.previous
+    shards = tuple(find_shards(earlier, "documents", option="--previous")) if earlier else ()
     plain = units_without_input(len(units))
     thresholds = asdict(options.thresholds)
     return Plan(
@@ -174,7 +176,7 @@ def plan(options: Options) -> Plan:
             Stage("look_back", unit_for_each(shards), {"previous": "news_signatures"}),
             Stage("compare", (Unit(0, shards),), {"duplicates": "news_duplicates"}),
         ),
-        settings=options,
+        settings=options.settings(Options),
     )
 
 
@@ -279,26 +281,19 @@ def _page_units(options: Options) -> tuple[tuple[Unit, ...], dict[str, InputFile
     return make_units(files, settings=rows), describe_each({"urls": options.urls})
 
 
-def _earlier_shards(previous: Sequence[str]) -> Sequence[InputFile]:
-    """Find the shards of the earlier datasets whose articles are not taken again."""
-    from corpora.runs.dataset_inputs import find_shards
-
-    return find_shards(previous, "documents", option="--previous") if previous else ()
-
-
 def count(units: PCollection, options: Options, run: Run) -> PCollection:
     """Find the paragraphs that are boilerplate."""
-    from pipelines.transforms.common_keys import FindBoilerplate
+    from pipelines.transforms.common_keys import find_boilerplate
 
-    found = units | FindBoilerplate(work=run.work, min_pages=options.boilerplate_pages)
+    found: PCollection = find_boilerplate(units, work=run.work, min_pages=options.boilerplate_pages)
     return found | run.write_shards("count")
 
 
 def compare(units: PCollection, options: Options, run: Run) -> PCollection:
     """Find exact and near duplicates among the articles."""
-    from pipelines.transforms.common_keys import FindDuplicateArticles
+    from pipelines.transforms.common_keys import find_duplicates
 
-    found = units | FindDuplicateArticles(work=run.work, threshold=options.near_duplicates)
+    found: PCollection = find_duplicates(units, work=run.work, threshold=options.near_duplicates)
     return found | run.write_shards("compare")
 
 

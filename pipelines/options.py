@@ -8,6 +8,7 @@ import argparse
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import Field, fields
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -74,6 +75,15 @@ class CommonOptions:
     def has_runner(self) -> bool:
         """Whether ``--runner`` was given: Beam distributes the run, instead of this machine."""
         return any(option.startswith("--runner") for option in self.beam)
+
+    def settings(self, kind: type[T], **facts: object) -> T:
+        """Make the settings of a plan: the options, and facts of the input.
+
+        Of files and folders of this machine, only the names are left: workers may be elsewhere.
+        """
+        paths = (field.name for field in fields(self) if _is_path(field))
+        names = {name: _without_folder(getattr(self, name)) for name in paths}
+        return kind(**vars(self) | names | facts)
 
     def __post_init__(self) -> None:
         """Raise ``UsageError`` for a value that makes no sense."""
@@ -150,6 +160,17 @@ def origins_of(words: Sequence[str]) -> list[str]:
     if unknown := sorted(origins - ORIGINS):
         raise UsageError(f"--origins {', '.join(unknown)}: there are {', '.join(sorted(ORIGINS))}.")
     return sorted(origins)
+
+
+def _is_path(field: "Field[object]") -> bool:
+    metavar = str(field.metadata.get("settings", {}).get("metavar", ""))
+    return "Path" in str(field.type) or bool({"DIR", "FILE", "PATTERN"} & {*metavar.split("|")})
+
+
+def _without_folder(value: object) -> object:
+    if isinstance(value, tuple):
+        return tuple(map(_without_folder, value))
+    return type(value)(Path(value).name) if isinstance(value, str | Path) else value
 
 
 def _check_runner(options: CommonOptions) -> None:

@@ -31,17 +31,13 @@ class Filtered:
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
-    """The mark of an input record that was read, but whose outcome a later phase decides."""
-
-
-@dataclass(frozen=True, slots=True)
 class Counts:
     """Counters, and numbers of records for the accounting, of many records at once."""
 
     counters: Mapping[str, int] = field(default_factory=dict)
     read: int = 0
-    """The number of records that were read and are not elements with outcomes of their own."""
+    """The number of records that were read and are not elements with outcomes of their own, or
+    whose outcome a later phase decides."""
     written: int = 0
     """The number of records that became rows; read in an earlier phase, or counted in ``read``."""
     filtered: Mapping[str, int] = field(default_factory=dict)
@@ -69,4 +65,4 @@ class Rows:
 
 
 Outcome = Written | Filtered | Rejected
-Yield = Outcome | Passed | Counts | Rows
+Yield = Outcome | Counts | Rows

@@ -28,7 +28,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -68,23 +68,16 @@ class Pipeline:
     plan: Callable[[CommonOptions], Plan]
     phases: Callable[[], Sequence[Phase]]
     next_steps: Callable[[CommonOptions], Iterable[str]]
-    write_side_files: Callable[["Build", object], None] | None
-    warnings: Callable[[object, Mapping[str, int]], Iterable[str]]
-    check: Callable[[object, Mapping[str, int]], None]
-    carry: "Carry | None"
+    write_side_files: Callable[["Build", object], None] | None = None
+    warnings: Callable[[object, Mapping[str, int]], Iterable[str]] = lambda *_: ()
+    check: Callable[[object, Mapping[str, int]], None] = lambda *_: None
+    carry: "Carry | None" = None
 
     @classmethod
     def of(cls, module: ModuleType) -> "Pipeline":
         """Read them from the module."""
-        return cls(
-            plan=module.plan,
-            phases=module.phases,
-            next_steps=module.next_steps,
-            write_side_files=getattr(module, "write_side_files", None),
-            warnings=getattr(module, "warnings", lambda *_: ()),
-            check=getattr(module, "check", lambda *_: None),
-            carry=getattr(module, "carry", None),
-        )
+        names = {field.name for field in fields(cls)} & vars(module).keys()
+        return cls(**{name: getattr(module, name) for name in names})
 
 
 def main(name: str, command: str, argv: Sequence[str] | None = None) -> int:

@@ -59,7 +59,6 @@ log = logging.getLogger(__name__)
 _INCLUDED = "included "
 DATASETS = {"documents": "documents", "ner": "ner"}
 MAX_BYTES = 500_000_000
-"""The size of the largest file that is not rejected, with all that it includes."""
 
 
 @option_table
@@ -123,6 +122,8 @@ class TeiSettings(Options):
     """Learned abbreviations, by language; empty if the options do not ask for them."""
     repeated: Mapping[str, Mapping[IncludedPart, str]]
     """For each file, the text that an earlier file has included, and the name of that file."""
+    max_bytes: int
+    """The size of the largest file that is not rejected, with all that it includes."""
 
 
 def plan(options: Options) -> Plan:
@@ -146,12 +147,13 @@ def plan(options: Options) -> Plan:
                 "one of the two out with --exclude, if it should be in the other.",
                 *(name, part.file, earlier),
             )
-    settings = TeiSettings(
-        **vars(options),
+    settings = options.settings(
+        TeiSettings,
         edition_name=edition.name,
         patterns=[key for key, _ in edition.own],
         learned=_learned(files, edition, options, included=included),
         repeated=repeated,
+        max_bytes=MAX_BYTES,
     )
     splits, how = _splits([file.name for file in files], edition, options)
     auxiliary = {"edition": edition_file}
@@ -233,28 +235,16 @@ def graph(units: PCollection, settings: TeiSettings, run: Run) -> PCollection:
     from pipelines.transforms import files, tei
     from pipelines.transforms.elements import per_record, read_units
 
-    return (
-        units
-        | read_units(files.read_files, max_bytes=MAX_BYTES)
-        | per_record(
-            tei.parse_tei,
-            edition=run.auxiliary["edition"],
-            learned=settings.learned,
-            registers=tuple(named(_REGISTER, run.auxiliary)),
-            has_lines=settings.has_lines,
-            included={file.name: file for file in named(_INCLUDED, run.auxiliary)},
-            repeated=settings.repeated,
-            max_bytes=MAX_BYTES,
-        )
-        | per_record(
-            tei.cut_sentences,
-            nested=settings.nested,
-            by_document=settings.split == "document",
-            ratios=parse_ratios(settings.ratios),
-            seed=settings.seed,
-        )
-        | run.write_shards()
+    parse = per_record(
+        tei.parse_tei,
+        settings=settings,
+        edition=run.auxiliary["edition"],
+        registers=tuple(named(_REGISTER, run.auxiliary)),
+        included={file.name: file for file in named(_INCLUDED, run.auxiliary)},
     )
+    read = read_units(files.read_files, max_bytes=settings.max_bytes)
+    cut = per_record(tei.cut_sentences, settings=settings)
+    return units | read | parse | cut | run.write_shards()
 
 
 def phases() -> tuple[Phase, ...]:

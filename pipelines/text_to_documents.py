@@ -168,8 +168,9 @@ def _settings(options: Options, files: Sequence[InputFile]) -> TextRunSettings:
 
     folder = Path(files[0].address.removesuffix(files[0].name)).name
     group = options.group and " ".join(options.group.split())
-    return TextRunSettings(
-        **vars(options) | {"group": group},
+    return options.settings(
+        TextRunSettings,
+        group=group,
         folder=None if group else folder,
         read=reader.TextSettings(
             format=_format(options),

@@ -5,7 +5,6 @@ Unlike other graphs, these have one unit and spread the shards: what has a commo
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -48,78 +47,69 @@ A = TypeVar("A")
 Write = Callable[[list[A]], Iterator[Rows | Counts]]
 
 
-@dataclass(kw_only=True, eq=False)
-class FindBoilerplate(beam.PTransform):
+def find_boilerplate(
+    units: beam.PCollection, *, work: WorkDirectory, min_pages: int
+) -> beam.PCollection:
     """Find the paragraphs that occur on many pages of a site.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``boilerplate``.
+    ``min_pages``: the least number of pages, with different titles, of one; 0: none is.
     """
-
-    work: WorkDirectory
-    min_pages: int = 5
-    """The least number of pages, with different titles, of a boilerplate paragraph; 0: none is."""
-
-    def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
-        """Apply the steps."""
-        paragraphs = partial(_read_paragraphs, min_pages=self.min_pages)
-        found = (
-            pcoll
-            | "List" >> _on_shards(self.work, _list_sources).with_output_types(ArticleShard)
-            | "Spread" >> beam.Reshuffle()
-            | "Paragraphs" >> _on_shards(self.work, paragraphs)
-            | "Meet" >> beam.GroupByKey()
-            | "Count" >> _do(partial(_count_pages, min_pages=self.min_pages))
-        )
-        return _gathered(pcoll, found, _write_boilerplate)
+    found = (
+        _sources(units, work)
+        | "Paragraphs" >> _on_shards(work, partial(_read_paragraphs, min_pages=min_pages))
+        | "Meet" >> beam.GroupByKey()
+        | "Count" >> _do(partial(_count_pages, min_pages=min_pages))
+    )
+    return _gathered(units, found, _write_boilerplate)
 
 
-@dataclass(kw_only=True, eq=False)
-class FindDuplicateArticles(beam.PTransform):
+def find_duplicates(
+    units: beam.PCollection, *, work: WorkDirectory, threshold: float
+) -> beam.PCollection:
     """Find exact and near duplicates of earlier articles, and the articles that revisits refer to.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``duplicates``. The
     inputs of the only unit are the shards of earlier datasets, so that an article that is already
-    there is a duplicate.
+    there is a duplicate. ``threshold``: the least Jaccard similarity of near duplicates; above 1:
+    only exact duplicates are found.
     """
+    sources = _sources(units, work)
+    links = (
+        sources
+        | "Keys" >> _on_shards(work, partial(_read_keys, threshold=threshold))
+        | "Meet" >> beam.GroupByKey()
+        | "Link" >> _do(partial(_link, threshold=threshold))
+    )
+    for number in range(ROUNDS):
+        known = links | f"Known {number}" >> beam.GroupByKey()
+        links = known | f"Tell {number}" >> _do(_spread)
+    known = links | "Groups" >> beam.GroupByKey()
+    open_links = known | "Open" >> beam.FlatMap(_unsettled).with_input_types(_ANYTHING)
+    roots = (
+        units.pipeline
+        | "Nothing known" >> beam.Create([0])
+        | "Join" >> beam.Map(_join, beam.pvalue.AsIter(open_links))
+    )
+    place = beam.FlatMap(_place, beam.pvalue.AsSingleton(roots))
+    members = known | "Places" >> place.with_input_types(_ANYTHING, _ANYTHING).with_output_types(
+        _KEYED
+    )
+    duplicates = (
+        ((sources | "Number" >> _do(_number)), members)
+        | "With sources" >> beam.Flatten()
+        | "In shards" >> beam.GroupByKey()
+        | "Read" >> _on_shards(work, _read_members)
+        | "In groups" >> beam.GroupByKey()
+        | "Decide" >> _do(partial(_decide, threshold=threshold))
+    )
+    return _gathered(units, duplicates, _write_duplicates)
 
-    work: WorkDirectory
-    threshold: float = 0.8
-    """The least Jaccard similarity of near duplicates; above 1: only exact duplicates are found."""
 
-    def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
-        """Apply the steps."""
-        threshold = self.threshold
-        listed = _on_shards(self.work, _list_sources).with_output_types(ArticleShard)
-        sources = pcoll | "List" >> listed | "Spread" >> beam.Reshuffle()
-        links = (
-            sources
-            | "Keys" >> _on_shards(self.work, partial(_read_keys, threshold=threshold))
-            | "Meet" >> beam.GroupByKey()
-            | "Link" >> _do(partial(_link, threshold=threshold))
-        )
-        for number in range(ROUNDS):
-            known = links | f"Known {number}" >> beam.GroupByKey()
-            links = known | f"Tell {number}" >> _do(_spread)
-        known = links | "Groups" >> beam.GroupByKey()
-        open_links = known | "Open" >> beam.FlatMap(_unsettled).with_input_types(_ANYTHING)
-        roots = (
-            pcoll.pipeline
-            | "Begin" >> beam.Create([0])
-            | "Join" >> beam.Map(_join, beam.pvalue.AsIter(open_links))
-        )
-        place = beam.FlatMap(_place, beam.pvalue.AsSingleton(roots))
-        members = known | "Places" >> place.with_input_types(
-            _ANYTHING, _ANYTHING
-        ).with_output_types(_KEYED)
-        duplicates = (
-            ((sources | "Number" >> _do(_number)), members)
-            | "With sources" >> beam.Flatten()
-            | "In shards" >> beam.GroupByKey()
-            | "Read" >> _on_shards(self.work, _read_members)
-            | "In groups" >> beam.GroupByKey()
-            | "Decide" >> _do(partial(_decide, threshold=threshold))
-        )
-        return _gathered(pcoll, duplicates, _write_duplicates)
+def _sources(units: beam.PCollection, work: WorkDirectory) -> beam.PCollection:
+    """List the shards of articles, and distribute them."""
+    listed = _on_shards(work, _list_sources).with_output_types(ArticleShard)
+    return units | "List" >> listed | "Spread" >> beam.Reshuffle()
 
 
 def _gathered(

@@ -34,7 +34,6 @@ from corpora.runs.record_errors import read_record
 from pipelines.failures import explain
 
 A = TypeVar("A")
-B = TypeVar("B")
 P = ParamSpec("P")
 Function = Callable[..., Iterable[object]]
 Kinds = type[object] | tuple[type[object], ...]
@@ -102,20 +101,6 @@ def read_units(
     return _step(_ReadUnits(partial(function, **settings)), function, Unit)
 
 
-def each_unit(
-    function: Callable[[Unit, A, B], Iterable[object] | None], settings: A, run: B
-) -> object:
-    """Make the only step of a graph from a function of a unit, the settings and the run."""
-    read = partial(_results, function=function, settings=settings, run=run)
-    return _step(_ReadUnits(read), function, Unit)
-
-
-def _results(
-    unit: Unit, *, function: Callable[[Unit, A, B], Iterable[object] | None], settings: A, run: B
-) -> Iterable[object]:
-    return function(unit, settings, run) or ()
-
-
 def per_record(
     function: Callable[Concatenate[A, P], Iterable[object]], *_: P.args, **settings: P.kwargs
 ) -> object:
@@ -128,9 +113,7 @@ def per_record(
     return _step(_PerRecord(partial(function, **settings), _takes(function)), function)
 
 
-def _step(
-    function: beam.DoFn, named: Callable[..., object], takes: type[object] = InUnit
-) -> object:
+def _step(function: beam.DoFn, named: Function, takes: type[object] = InUnit) -> object:
     step = beam.ParDo(function).with_input_types(takes).with_output_types(InUnit)
     step.label = named.__name__
     return step
@@ -138,11 +121,14 @@ def _step(
 
 def _takes(function: Function) -> tuple[Kinds, bool]:
     """Return the types of the first parameter, and whether these are elements with their unit."""
-    kind = next(iter(get_type_hints(function).values()))
+    kind: object
+    name, kind = next(iter(function.__annotations__.items()))
+    if isinstance(kind, str):  # the types of other parameters may be there for mypy alone
+        kind = get_type_hints(function)[name]
     has_unit = get_origin(kind) is InUnit
     if has_unit:
         [kind] = get_args(kind)
-    return get_args(kind) or kind, has_unit
+    return cast("Kinds", get_args(kind) or kind), has_unit
 
 
 class _ReadUnits(StepFunction):

@@ -32,6 +32,7 @@ from corpora.entities.counts import (
     batches_of,
     by_partition,
     partitions_of,
+    read_partition,
 )
 from corpora.entities.equivalents import read_equivalents, read_items, read_language_links
 from corpora.entities.vocabulary import read_vocab
@@ -43,7 +44,6 @@ from corpora.system.writing import write_json
 from pipelines.graph import Run
 from pipelines.outcomes import Counts, Rows
 from pipelines.transforms.documents import read_documents, read_remaining
-from pipelines.transforms.stages import read_rows_of_partition
 
 if TYPE_CHECKING:
     from pipelines.documents_to_entity_vocab import Options
@@ -112,13 +112,14 @@ def sum_entities(unit: Unit, options: "Options", run: Run) -> Iterator[Rows | Co
     Rows of ``counts``, ``pages`` and, if there are any, ``equivalents`` become rows of ``totals``
     and, in partitions of the forms by hash, ``entity_forms``.
     """
+    work, number = run.work, unit.number
     counts = Sums(("entity", "form", "origin", "lang"))
-    others: dict[str, list[pa.Table]] = {"pages": [], "equivalents": []}
-    datasets = ("counts", "pages", *(("equivalents",) if options.has_equivalents else ()))
-    for rows in read_rows_of_partition(unit, work=run.work, datasets=datasets):
-        add = others[rows.dataset].append if rows.dataset in others else counts.add
-        add(pa.Table.from_batches([rows.batch]))
-    merged = PartitionTotals(counts.table(), *others.values(), origins=options.origins)
+    for table in read_partition(work.shards("counts"), number):
+        counts.add(table)
+    pages = read_partition(work.shards("pages"), number)
+    equal = work.shards("equivalents") if options.has_equivalents else ()
+    equivalents = read_partition(equal, number)
+    merged = PartitionTotals(counts.table(), pages, equivalents, origins=options.origins)
     yield from Rows.each("totals", batches_of(merged.totals(), "entity_totals"))
     forms = merged.forms()
     parts = partitions_of(forms.column("form"), run.n_units["link"])
@@ -156,8 +157,8 @@ def count_links(unit: Unit, _: "Options", run: Run) -> Iterator[Rows | Counts]:
     ``aliases``.
     """
     counts = Sums(("entity", "form", "langs"))
-    for rows in read_rows_of_partition(unit, work=run.work, datasets=("entity_forms",)):
-        counts.add(pa.Table.from_batches([rows.batch]))
+    for table in read_partition(run.work.shards("entity_forms"), unit.number):
+        counts.add(table)
     vocab = read_vocab(run.work.shards("chosen"))
     size = slice_size(len(vocab), run.n_units[""])
     forms, aliases = link_forms(counts.table(), vocab, size=size)

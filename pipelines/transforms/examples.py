@@ -51,7 +51,7 @@ def prepare(_: Unit, options: "Options", run: Run) -> None:
     """
     work = run.work
     write_json(work.tables / RATIOS, merge(read_ranges(work.shards("shares"))))
-    opened = options.tokenizer.name if options.tokenizer.is_file() else ""
+    opened = "" if options.is_folder else options.tokenizer.name
     into = work.tables / TOKENIZER
     into.mkdir(exist_ok=True)
     with TemporaryDirectory(

@@ -80,8 +80,8 @@ def deal_windows(unit: Unit, settings: "LexiconSettings", run: Run) -> Iterator[
     Rows of ``windows``, range by range. It needs the symbols of ``number_symbols``.
     """
     dealer = WindowDealer(_vocabulary(run.folder), longest=settings.max_length)
-    for rows in read_stage(unit, work=run.work, datasets={"streams": "lexicon_streams"}):
-        dealer.add(rows.batch)
+    for batch in read_stage(unit, run, "streams"):
+        dealer.add(batch)
     yield from Rows.each("windows", dealer.batches())
 
 

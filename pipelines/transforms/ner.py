@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import TYPE_CHECKING
 
 from corpora.document import Rejected
-from corpora.hashing.splits import SPLITS, with_splits
+from corpora.hashing.splits import SPLITS, parse_ratios, with_splits
 from corpora.ner.files import FilePart, read_file
 from corpora.ner.found import Origin, PartSentences
 from corpora.ner.labels import LabelMap, load_label_map
@@ -16,6 +16,9 @@ from corpora.ner.sources import with_counts_of_source
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_file_records
 from pipelines.outcomes import Counts, Rows
+
+if TYPE_CHECKING:
+    from pipelines.benchmark_to_ner import BenchmarkSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,34 +65,26 @@ def read_ner_files(
 
 
 def make_ner_rows(
-    record: FoundSentences,
-    *,
-    splits: Mapping[str, str],
-    illegal: Literal["repair", "reject"] = "repair",
-    labels: InputFile | None = None,
-    max_tokens: int = 0,
-    by: Literal["file", "document", "sentence"] = "file",
-    ratios: Mapping[str, float],
+    record: FoundSentences, *, settings: "BenchmarkSettings", labels: InputFile | None
 ) -> Iterator[Rows | Counts | Rejected]:
     """Make rows from sentences: tags become IOB2, labels are mapped, long sentences cut.
 
-    ``splits``: name of a file to its split; other files are ``train``, or are divided by the hash
-    of each document id, or of each sentence id; ``by``: what is never divided between splits;
-    ``ratios``: the weight of each split; ``illegal``: whether tags that their scheme does not allow
-    are repaired, or their sentences rejected; ``labels``: the file of a map of labels, if any;
-    ``max_tokens``: the most tokens of a sentence; longer ones are cut; 0: none are.
+    Files that are cut are divided by the hash of each document id, or of each sentence id.
+    ``labels``: the file of a map of labels, if any.
     """
+    is_cut = settings.is_cut(record.source)
     maker = RowMaker(
-        split=splits.get(record.source, SPLITS[0]),
-        illegal=illegal,
+        split=SPLITS[0] if is_cut else settings.splits[record.source],
+        illegal=settings.illegal,
         labels=_label_map(labels) if labels else None,
-        max_tokens=max_tokens,
+        max_tokens=settings.max_tokens,
     )
     made = maker.make(record.found, record.layout, record.origin)
     yield from made.rejected
     batches = iter(made.batches)
-    if by != "file" and record.source not in splits:
-        column = "document_id" if by == "document" else "id"
+    if is_cut:
+        column = "document_id" if settings.split == "document" else "id"
+        ratios = parse_ratios(settings.ratios)
         batches = (with_splits(batch, by=column, ratios=ratios) for batch in batches)
     yield from Rows.each("", batches)
     yield Counts(

@@ -26,7 +26,7 @@ from corpora.runs.work_directory import WorkDirectory
 from corpora.system.sandbox import Bounds
 from corpora.warc.archives import ranges_of
 from pipelines.graph import Run
-from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
+from pipelines.outcomes import Counts, Filtered, Rows, Yield
 from pipelines.transforms.documents import read_documents
 from pipelines.transforms.stages import published, read_stage
 
@@ -85,10 +85,10 @@ def _saved_pages(unit: Unit, *, max_bytes: int) -> Iterator[_Page]:
 def read_articles(unit: Unit, options: "Options", run: Run) -> Iterator[Yield]:
     """Extract the articles of pages: text, links and metadata; filter those that are not wanted.
 
-    Rows of ``pages``, of ``paragraphs``, for ``FindBoilerplate``, and of ``revisits`` (records that
-    say that a page was fetched again). Filtered are pages without an article, in other languages,
-    or reserved. Pages are processed in another process, with limits of time and memory; those of
-    more than ``max_page_bytes`` are rejected.
+    Rows of ``pages``, of ``paragraphs``, for ``find_boilerplate``, and of ``revisits`` (records
+    that say that a page was fetched again). Filtered are pages without an article, in other
+    languages, or reserved. Pages are processed in another process, with limits of time and
+    memory; those of more than ``max_page_bytes`` are rejected.
     """
     revisits: list[Revisit] = []
     reader = PageReader(options.extractor, Bounds())
@@ -114,24 +114,24 @@ def read_articles(unit: Unit, options: "Options", run: Run) -> Iterator[Yield]:
     yield Counts(articles.counters)
 
 
-def _fate_of(article: PageArticle, articles: ArticleCollector) -> Passed | Filtered | Rejected:
+def _fate_of(article: PageArticle, articles: ArticleCollector) -> Counts | Filtered | Rejected:
     """Add an article to the others, or tell why it is left out."""
     reason = article.page.guard(partial(articles.add, article))
     if isinstance(reason, Rejected):
         return reason
-    return Filtered(article.page.source, reason) if reason else Passed()
+    return Filtered(article.page.source, reason) if reason else Counts(read=1)
 
 
 def clean_articles(unit: Unit, options: "Options", run: Run) -> Iterator[Rows | Counts]:
-    """Remove the paragraphs that ``FindBoilerplate`` found; find sentences; compute signatures.
+    """Remove the paragraphs that ``find_boilerplate`` found; find sentences; compute signatures.
 
     Rows of ``articles``, and of ``signatures``, by which they are compared. An article that lost
     text, and has too few characters left, is filtered.
     """
     found = read_boilerplate(run.work.shard(BOILERPLATE, 0), unit.number)
     cleaner = RowCleaner(found, options.min_characters)
-    for rows in read_stage(unit, work=run.work, datasets={"pages": "pages"}):
-        for row in rows.batch.to_pylist():
+    for batch in read_stage(unit, run, "pages"):
+        for row in batch.to_pylist():
             clean, position = partial(cleaner.add, row), f"document {row['id']}"
             kept = read_record(clean, source=row["source"], position=position)
             if isinstance(kept, Rejected):
@@ -173,14 +173,14 @@ def sign_earlier(unit: Unit, _: "Options", __: Run) -> Iterator[Rows | Counts]:
 
 
 def publish_articles(unit: Unit, _: "Options", run: Run) -> Iterator[Rows | Counts]:
-    """Publish the articles without those that ``FindDuplicateArticles`` found, which are noted.
+    """Publish the articles without those that ``find_duplicates`` found, which are noted.
 
     The notes are for a side file.
     """
     duplicates = duplicates_of(run.work.shard(DUPLICATES, 0), unit.number)
     gone, first = [duplicate["row"] for duplicate in duplicates], 0
-    for rows in read_stage(unit, work=run.work, datasets={"articles": "pages"}):
-        places = np.arange(first, first + rows.batch.num_rows)
-        first += rows.batch.num_rows
-        yield from published(rows.batch.filter(pa.array(~np.isin(places, gone))))
+    for batch in read_stage(unit, run, "articles"):
+        places = np.arange(first, first + batch.num_rows)
+        first += batch.num_rows
+        yield from published(batch.filter(pa.array(~np.isin(places, gone))))
     yield Counts(notes=[note_of(of) for of in duplicates if of["duplicate_of"]])

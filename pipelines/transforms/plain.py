@@ -3,7 +3,6 @@
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 
 import apache_beam as beam
@@ -19,12 +18,14 @@ from corpora.errors import CorpusError
 from corpora.matching.form_dictionary import FormDictionary, Matching, choose_forms, read_meanings
 from corpora.runs.plain import describe, place, publish
 from corpora.wikipedia.settings import WikiSettings
-from pipelines.graph import Run
+from pipelines.graph import EachUnit, Run
 from pipelines.outcomes import Rows, Written
-from pipelines.transforms.elements import InUnit, each_unit
+from pipelines.transforms.elements import InUnit, read_units
 from pipelines.transforms.units import ListUnits
 
 _SCHEMA = SCHEMAS["documents"]
+_Written = tuple[int, list[tuple[str, Shard]]]
+"""The number of documents that were written, and the shards with the id of their first document."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -78,7 +79,7 @@ class ReadWikipedia(beam.PTransform):
         return (
             pbegin
             | "Ranges" >> ListUnits(units=stage.units, path=folder / "ranges.jsonl")
-            | each_unit(parse_pages, settings, run)
+            | read_units(EachUnit(parse_pages, stage.name).results, settings=settings, run=run)
             | ToDocuments()
         )
 
@@ -135,11 +136,11 @@ class WriteDocuments(beam.PTransform):
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Apply the transform."""
         folder, unfinished = map(str, place(self.output))
-        shards = beam.ParDo(_WriteBundle(unfinished)).with_output_types(int | tuple[str, Shard])
+        shards = beam.ParDo(_WriteBundle(unfinished)).with_output_types(_Written)
         return (
             pcoll
             | "Shards" >> shards
-            | "All" >> beam.CombineGlobally(_CountAndList())
+            | "All" >> beam.CombineGlobally(_add_up)
             | "Publish" >> beam.Map(_publish, unfinished, folder).with_output_types(int)
         )
 
@@ -151,14 +152,14 @@ class _WriteBundle(beam.DoFn):
     def start_bundle(self) -> None:
         self._writer: ShardWriter | None = None
 
-    def process(self, document: Document) -> Iterable[int | tuple[str, Shard]]:
+    def process(self, document: Document) -> Iterable[_Written]:
         if self._writer is None:
             self._folder.mkdir(parents=True, exist_ok=True)
             path = self._folder / f"shard-{uuid.uuid4().hex}.arrow"
             self._writer = ShardWriter(path, _SCHEMA).__enter__()
             self._first = document.id
         self._writer.write(document)
-        return (1,)
+        return ((1, []),)
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         if self._writer is None:
@@ -168,32 +169,16 @@ class _WriteBundle(beam.DoFn):
         assert shard is not None  # noqa: S101 - it was closed without an exception
         named = Shard(f"shard-{shard.sha256[:16]}.arrow", shard.rows, shard.bytes, shard.sha256)
         (self._folder / shard.name).rename(self._folder / named.name)
-        yield WindowedValue((self._first, named), 0, [GlobalWindow()])
+        yield WindowedValue((0, [(self._first, named)]), 0, [GlobalWindow()])
 
 
-_Written = tuple[int, list[tuple[str, Shard]]]
-"""The number of documents that were written, and the shards with the id of their first document."""
-
-
-class _CountAndList(beam.CombineFn):
-    """Add up the documents, and list the shards: two sums, one for each way out of the step."""
-
-    def create_accumulator(self) -> _Written:
-        return 0, []
-
-    def add_input(self, written: _Written, element: int | tuple[str, Shard]) -> _Written:
-        n_documents, shards = written
-        if isinstance(element, int):
-            return n_documents + element, shards
-        shards.append(element)
-        return written
-
-    def merge_accumulators(self, several: Iterable[_Written]) -> _Written:
-        counts, lists = zip(*several, strict=True)
-        return sum(counts), list(chain.from_iterable(lists))
-
-    def extract_output(self, written: _Written) -> _Written:
-        return written
+def _add_up(several: Iterable[_Written]) -> _Written:
+    """Add up the documents, and list the shards."""
+    n_documents, shards = 0, list[tuple[str, Shard]]()
+    for n, listed in several:
+        n_documents += n
+        shards += listed
+    return n_documents, shards
 
 
 def _publish(written: _Written, unfinished: str, output: str) -> int:

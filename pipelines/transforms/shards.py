@@ -2,10 +2,11 @@
 
 import socket
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import apache_beam as beam
 import pyarrow as pa
@@ -19,11 +20,14 @@ from corpora.document import Document, Rejected
 from corpora.errors import CorpusError
 from corpora.runs.plan import Unit, version_of_code
 from corpora.runs.receipts import Accounting, Receipt, sorted_counts, write_receipt
-from corpora.runs.work_directory import MERGED, WorkDirectory
+from corpora.runs.work_directory import MERGED
 from corpora.system.buckets import is_url
 from pipelines.failures import UnitFailedError, explain
 from pipelines.outcomes import Counts, Filtered, Outcome, Rows, Written, Yield
 from pipelines.transforms.elements import EndOfUnit, Failed, InUnit, StepFunction
+
+if TYPE_CHECKING:
+    from pipelines.graph import Run
 
 FORGOTTEN = "forgotten"
 """The reason of records that are filtered because they must be forgotten."""
@@ -39,19 +43,12 @@ class WriteShards(beam.PTransform):
     unit that failed, and where a runner hands on a unit in more than one bundle.
     """
 
-    folder: str
-    """The work directory of the run, ``OUTPUT/.build/FINGERPRINT``, which all workers must see."""
-    fingerprint: str
+    run: "Run"
+    """The run; all workers must see its work directory."""
     datasets: Mapping[str, str]
     """Name of a dataset to the name of its schema."""
     stage: str = ""
     """The stage of the units; empty for the units whose shards are published."""
-    is_alone: bool = False
-    """Whether the stage has a single unit, which may write tables, too."""
-    code: str = ""
-    """``version_of_code()`` where the run was planned; empty: workers do not compare it."""
-    forgotten: Sequence[str] = ()
-    """Hashes of what must not be written; see ``corpora/datasets/forgetting.py``."""
 
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Apply the transform."""
@@ -61,11 +58,15 @@ class WriteShards(beam.PTransform):
 
     def display_data(self) -> dict[str, str]:
         """Return what a runner's interface shows."""
-        return {"folder": self.folder, "datasets": ", ".join(self.datasets), "stage": self.stage}
+        return {
+            "folder": self.run.folder,
+            "datasets": ", ".join(self.datasets),
+            "stage": self.stage,
+        }
 
     def begin(self, unit: Unit) -> "UnitWriter":
         """Open the shards of a unit."""
-        _check_place(self.folder, self.code)
+        _check_place(self.run.folder, self.run.code)
         return UnitWriter(self, unit)
 
 
@@ -78,8 +79,9 @@ class UnitWriter:
 
     def __init__(self, step: WriteShards, unit: Unit) -> None:
         """Open a shard for each dataset of a step."""
-        self._work, self._step, self._unit = WorkDirectory(step.folder), step, unit
-        self._forgetting = Forgetting.of(step.forgotten) if step.forgotten else None
+        self._work, self._step, self._unit = step.run.work, step, unit
+        forgotten = () if step.stage else step.run.forgotten
+        self._forgetting = Forgetting.of(forgotten) if forgotten else None
         self._n_read = self._n_written = 0
         self._filtered, self._rejected = Counter[str](), list[Rejected]()
         self._counters, self._reused = Counter[str](), Counter[str]()
@@ -116,7 +118,7 @@ class UnitWriter:
         self._n_read += 1
         if isinstance(outcome, Written) and outcome.records:
             outcome = self._without_double(self._without_forgotten(outcome))
-        match outcome:  # ``Passed`` only counts as read: a later phase decides
+        match outcome:
             case Written():
                 self._n_written += 1
                 self._counters.update(outcome.counters)
@@ -131,10 +133,11 @@ class UnitWriter:
     def close(self) -> Accounting:
         """Finish the shards and write the receipt: the unit is done; return its accounting."""
         self._stack.close()
-        stage = self._step.stage
-        has_tables = stage and (self._step.is_alone or self._unit.number == MERGED)
+        run, stage = self._step.run, self._step.stage
+        is_alone = run.n_units.get(stage) == 1
+        has_tables = stage and (is_alone or self._unit.number == MERGED)
         receipt = Receipt(
-            fingerprint=self._step.fingerprint,
+            fingerprint=run.fingerprint,
             unit=self._unit.number,
             shards={name: writer.shard for name, writer in self._writers.items() if writer.shard},
             accounting=Accounting(
@@ -230,7 +233,7 @@ class _WriteShards(StepFunction):
         except UnitFailedError:
             raise
         except (CorpusError, OSError) as error:
-            message = explain(error, where=f"{self._step.folder}, unit {unit.number}")
+            message = explain(error, where=f"{self._step.run.folder}, unit {unit.number}")
             raise UnitFailedError(message) from error
         for name in ("read", "written", "n_filtered", "n_rejected"):
             Metrics.counter("onoma", name).inc(getattr(accounting, name))

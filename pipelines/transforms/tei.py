@@ -1,27 +1,29 @@
 """Transforms from TEI files to documents, and from these to sentences for name taggers."""
 
 import json
-import sys
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from typing import TYPE_CHECKING
 
 from corpora.document import Rejected, Sentence
 from corpora.hashing.sampling import choose
-from corpora.ner.alignment import Nested, count_untagged, to_sentences
+from corpora.hashing.splits import parse_ratios
+from corpora.ner.alignment import count_untagged, to_sentences
 from corpora.registers.lines import read_with_lines
 from corpora.registers.linking import identify_text
 from corpora.registers.register import Register, read_registers
 from corpora.runs.plan import InputFile
 from corpora.tei.edition import Edition, load_edition
-from corpora.tei.include import IncludedPart
-from corpora.tei.languages import Abbreviations
 from corpora.tei.reader import TeiText, read_tei
 from corpora.tei.xml import XmlError
 from pipelines.outcomes import Counts, Filtered, Written
 from pipelines.transforms.elements import InUnit
 from pipelines.transforms.files import SourceFile
+
+if TYPE_CHECKING:
+    from pipelines.tei_to_ner import TeiSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,25 +38,19 @@ class ParsedFile:
 def parse_tei(
     record: SourceFile,
     *,
+    settings: "TeiSettings",
     edition: InputFile,
-    registers: tuple[InputFile, ...] = (),
-    has_lines: bool = False,
-    learned: Mapping[str, Abbreviations],
+    registers: tuple[InputFile, ...],
     included: Mapping[str, InputFile],
-    repeated: Mapping[str, Collection[IncludedPart]],
-    max_bytes: int = sys.maxsize,
 ) -> Iterator[ParsedFile | Counts | Filtered | Rejected]:
     """Parse a TEI file to documents with mentions.
 
     ``edition``: the file that says what elements mean; ``registers``: files whose entries become
-    the entities of mentions; ``has_lines``: whether documents hold the line numbers of their text;
-    ``learned``: abbreviations of the edition, by language; ``included``: included files, by name;
-    ``repeated``: for each file, what it includes and an earlier file has included; ``max_bytes``:
-    the most bytes of a file together with all that it includes.
+    the entities of mentions; ``included``: included files, by name.
     """
-    name, means = record.source, _edition(edition, json.dumps(learned))
+    name, means = record.source, _edition(edition, json.dumps(settings.learned))
     try:
-        if has_lines:
+        if settings.has_lines:
             texts = read_with_lines(record.data, means, name=name)
         else:
             texts = read_tei(
@@ -62,8 +58,8 @@ def parse_tei(
                 means,
                 name=name,
                 included=included,
-                repeated=repeated.get(name, ()),
-                max_bytes=max_bytes,
+                repeated=settings.repeated.get(name, ()),
+                max_bytes=settings.max_bytes,
             )
     except XmlError as error:
         yield Rejected(
@@ -74,7 +70,7 @@ def parse_tei(
             excerpt=error.excerpt,
         )
         return
-    if has_lines and registers:
+    if registers:
         register = _register(registers).read_by(means)
         texts = [identify_text(text, register) for text in texts]
     if any(text.document for text in texts):
@@ -95,27 +91,21 @@ def _edition(file: InputFile, learned: str) -> Edition:
     return load_edition(file.check()).with_learned(json.loads(learned))
 
 
-def cut_sentences(
-    file: InUnit[ParsedFile],
-    *,
-    nested: Nested = "outer",
-    by_document: bool = False,
-    ratios: Mapping[str, float],
-    seed: int = 1,
-) -> Iterator[Written]:
+def cut_sentences(file: InUnit[ParsedFile], *, settings: "TeiSettings") -> Iterator[Written]:
     """Cut the documents of a file into sentences of tagged tokens; yields both.
 
-    The settings of the unit give the split of each file; other files are split by sentence, or with
-    ``by_document`` by document, by ``ratios`` (the weight of each split) and ``seed``. ``nested``:
-    the level of nested names that is tagged.
+    The settings of the unit give the split of each file; other files are split by sentence or by
+    document.
     """
+    nested, seed = settings.nested, settings.seed
+    ratios = parse_ratios(settings.ratios)
     counters = Counter[str]()
     sentences: list[Sentence] = []
     documents = []
     of_file = file.unit.settings.get(file.value.source)
 
     def split(document: str, id: str) -> str:
-        by = document if by_document else id
+        by = document if settings.split == "document" else id
         return of_file or choose(by, ratios, seed=seed)
 
     for text in file.value.texts:

@@ -13,7 +13,7 @@ from corpora.runs.record_errors import read_record
 from corpora.text.documents import DocumentMaker
 from corpora.text.reader import read_unit
 from pipelines.graph import Run
-from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
+from pipelines.outcomes import Counts, Filtered, Rows, Yield
 
 if TYPE_CHECKING:
     from pipelines.text_to_documents import TextRunSettings
@@ -47,7 +47,7 @@ def make_documents(unit: Unit, settings: "TextRunSettings", _: Run) -> Iterator[
         if isinstance(reason, Rejected):
             yield reason
         else:
-            yield Filtered(source, reason) if reason else Passed()
+            yield Filtered(source, reason) if reason else Counts(read=1)
         if maker.documents.n_characters >= CHARACTERS_PER_BATCH:
             yield Rows("pages", maker.documents.batch())
     yield Counts(counters)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from corpora.document import Rejected
-from corpora.entities.counts import Sums, by_partition, partitions_of
+from corpora.entities.counts import Sums, by_partition, partitions_of, read_partition
 from corpora.runs.plan import Unit
 from corpora.runs.record_errors import read_rows
 from corpora.tokenization.learning import learn, limited, measure, subword_rows
@@ -14,7 +14,6 @@ from corpora.tokenization.word_counts import CharacterCounts, WordCounter, WordT
 from pipelines.graph import Run
 from pipelines.outcomes import Counts, Rows
 from pipelines.transforms.documents import read_documents
-from pipelines.transforms.stages import read_rows_of_partition
 
 if TYPE_CHECKING:
     from pipelines.documents_to_tokenizer import Options
@@ -41,8 +40,8 @@ def count_words(unit: Unit, options: "Options", run: Run) -> Iterator[Rows | Cou
 def sum_words(unit: Unit, _: "Options", run: Run) -> Iterator[Rows]:
     """Sum counts of words; rows of ``totals``, in the order of the words."""
     totals = Sums(("word",))
-    for rows in read_rows_of_partition(unit, work=run.work, datasets=("counts",)):
-        totals.add(pa.Table.from_batches([rows.batch]))
+    for table in read_partition(run.work.shards("counts"), unit.number):
+        totals.add(table)
     yield from Rows.each("totals", total_batches(totals))
 
 

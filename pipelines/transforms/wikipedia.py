@@ -41,13 +41,11 @@ from corpora.wikipedia.sql_dumps import items_of_pages
 from corpora.wikipedia.unmatched import build_unmatched
 from corpora.wikipedia.variant_titles import with_variants
 from pipelines.graph import Run
-from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
+from pipelines.outcomes import Counts, Filtered, Rows, Yield
 from pipelines.transforms.stages import read_stage
 
 ITEMS, PAGE_PROPS = "items", "page_props"
 """The names of a table of the run, and of the auxiliary file that it is made from."""
-RESOLVED = {"pages": "wiki_pages", "found_redirects": "redirects"}
-"""The datasets of pages that the last phase reads."""
 
 
 def read_dump(
@@ -141,12 +139,12 @@ class _PageParser:
             self._rows.take(page)
             self._note(page, meaning=page.meaning, name=page.title)
             self._add_redirects(page)
-            yield Passed()
+            yield Counts(read=1)
         else:
             read = partial(self._read, page)
             position, text = page.position, page.text
             made = read_record(read, source=self._source, position=position, excerpt=text)
-            yield made or Passed()
+            yield made or Counts(read=1)
         if self._rows.n_characters >= CHARACTERS_PER_BATCH:
             yield Rows("pages", self._rows.batch())
 
@@ -262,18 +260,17 @@ def finish_pages(unit: Unit, settings: WikiSettings, run: Run) -> Iterator[Yield
     taken = TakenRows(work.carried, **(settings.earlier or {}))
     dropped = DuplicateRows(work, unit.number)
     items = PageItems(work.tables / ITEMS) if has_items else None
-    for rows in read_stage(unit, work=work, datasets=RESOLVED):
-        batch = taken.fill(rows.batch) if rows.dataset == "pages" else rows.batch
-        batch = dropped.drop(rows.dataset, batch)
-        if rows.dataset != "pages":
-            resolved = resolver.redirects.finals(batch.column("title"))
-            yield Rows("redirects", batch.set_column(4, batch.schema.field(4), resolved))
-            continue
+    for rows in read_stage(unit, run, "pages"):
+        batch = dropped.drop("pages", taken.fill(rows))
         if has_items or not settings.is_html:
             batch, n_found = with_items(batch, items)
             if n_found:
                 yield Counts({"page_props.found": n_found})
         yield from _finished(batch, partial(_finish, resolver=resolver, settings=settings))
+    for rows in read_stage(unit, run, "found_redirects"):
+        batch = dropped.drop("found_redirects", rows)
+        resolved = resolver.redirects.finals(batch.column("title"))
+        yield Rows("redirects", batch.set_column(4, batch.schema.field(4), resolved))
     again = {AGAIN: resolver.n_again} if resolver.n_again else {}
     yield Counts(resolver.counters, reused=again)
 

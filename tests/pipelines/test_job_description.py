@@ -13,13 +13,14 @@ import pytest
 from apache_beam import __file__ as beam
 
 from corpora.runs.build import hold
-from pipelines import tei_to_ner, wikipedia_to_documents
+from pipelines import tei_to_ner, text_to_documents, wikipedia_to_documents
 from pipelines.engine import describe, jobs_of
 from pipelines.on_beam import make_job
 from tests.pipelines.test_tei_to_ner import LETTERS
 
 ROOT = Path(__file__).resolve().parents[2]
 WIKI = ROOT / "tests" / "data" / "wikipedia" / "kleinwiki-20261101-pages-articles.xml"
+STORY = ROOT / "tests" / "data" / "text" / "wulingzhen.txt"
 DATAFLOW = (
     *("--runner=DataflowRunner", "--project=onoma-project", "--region=europe-west4"),
     *("--temp_location=gs://onoma-bucket/t", "--staging_location=gs://onoma-bucket/s"),
@@ -62,8 +63,8 @@ def test_job_is_as_small_with_10000_units_as_with_one(tmp_path):
 
 @pytest.mark.parametrize(
     ("pipeline", "input"),
-    [(tei_to_ner, LETTERS), (wikipedia_to_documents, WIKI)],
-    ids=["tei_to_ner", "wikipedia_to_documents"],
+    [(tei_to_ner, LETTERS), (text_to_documents, STORY), (wikipedia_to_documents, WIKI)],
+    ids=["tei_to_ner", "text_to_documents", "wikipedia_to_documents"],
 )
 def test_job_names_nothing_of_this_machine_but_the_folder_of_the_run(pipeline, input, tmp_path):
     job = opened(description(pipeline, input, tmp_path / "out", n_units=2))

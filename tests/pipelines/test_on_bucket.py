@@ -15,7 +15,7 @@ from corpora.datasets.shards import open_dataset
 from corpora.errors import CorpusError
 from corpora.ner import convert
 from corpora.runs import on_bucket as on_bucket_run
-from corpora.runs.plan import Unit, describe_files, find_inputs
+from corpora.runs.plan import Plan, Unit, describe_files, find_inputs
 from corpora.runs.work_directory import WorkDirectory
 from corpora.store import __main__ as store
 from corpora.store import catalogue, inspection, on_bucket
@@ -24,6 +24,7 @@ from corpora.system import buckets, staging
 from corpora.system.buckets import Bucket
 from corpora.system.staging import stage
 from pipelines import tei_to_ner, wikipedia_to_documents
+from pipelines.graph import Run
 from pipelines.outcomes import Rows
 from pipelines.transforms.shards import UnitWriter, WriteShards
 from tests.bucket_faults import FaultyProxy, in_copy
@@ -443,9 +444,8 @@ def test_a_worker_elsewhere_lists_no_shards(tmp_path, monkeypatch):
     address = "s3://onoma/out/.build/0123456789abcdef#here"
     planned = {"found": ["read", 3]}
     Bucket(address.partition("#")[0]).put("shards.json", json.dumps(planned).encode())
-    step = WriteShards(
-        folder=address, fingerprint="f", datasets={"found": "news_boilerplate"}, stage="read"
-    )
+    run = Run.of(Plan("news_to_documents", {}, {}, ()), folder=address)
+    step = WriteShards(run=run, datasets={"found": "news_boilerplate"}, stage="read")
     for number in range(3):
         writer = UnitWriter(step, Unit(number))
         rows = [{"unit": number, "paragraph": 7}]

@@ -72,9 +72,10 @@ def test_second_attempt_in_the_middle_of_the_first_does_no_harm(tmp_path):
         unit = build.plan.marked(*build.pending(), "").hashed()
         edition = run.auxiliary["edition"]
         files = read_files(unit, max_bytes=1_000_000)
-        parse = partial(parse_tei, edition=edition, learned={}, included={}, repeated={})
-        parsed = [p for file in files for p in parse(file)]
-        written = [w for file in parsed for w in cut_sentences(InUnit(unit, file), ratios={})]
+        settings = run.settings
+        parse = partial(parse_tei, settings=settings, edition=edition, registers=(), included={})
+        parsed = [InUnit(unit, texts) for file in files for texts in parse(file)]
+        written = [w for texts in parsed for w in cut_sentences(texts, settings=settings)]
         first = run.write_shards().begin(unit)
         for outcome in written[:3]:
             first.add(outcome)

@@ -352,7 +352,7 @@ def groups_of(folder, rows, n_partitions):
 
 
 def after_rounds(links, *, n_rounds):
-    """Map each article to the least of its group, as the steps of ``FindDuplicateArticles`` do."""
+    """Map each article to the least of its group, as the steps of ``find_duplicates`` do."""
     for _ in range(n_rounds):
         links = [link for known in grouped(links).items() for link in spread(*known)]
     known = grouped(links)
