@@ -215,7 +215,6 @@ def write_side_files(build: "Build", settings: AugmentSettings) -> None:
     """Write the report and the model of a gate."""
     from corpora.evidence.evidence import Evidence
     from corpora.matching.gate_report import report
-    from corpora.system.writing import write_text
     from pipelines.transforms.gate import EVIDENCE
 
     if settings.policy == "all":
@@ -223,10 +222,10 @@ def write_side_files(build: "Build", settings: AugmentSettings) -> None:
     path, evidence = build.work.tables / EVIDENCE, None
     if path.exists():
         evidence = Evidence.from_json(path.read_text("utf-8"))
-        write_text(build.side / EVIDENCE, [evidence.to_json()])
+        build.write(EVIDENCE, [evidence.to_json()])
     shards = build.shard_paths("")
     text = report(evidence, build.counters, shards)
-    write_text(build.side / "report.md", [text])
+    build.write("report.md", [text])
 
 
 _MADE = said("made  {output} (dataset)")

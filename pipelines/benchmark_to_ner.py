@@ -271,20 +271,21 @@ def write_side_files(build: "Build", settings: BenchmarkSettings) -> None:
     from corpora.ner.entity_dictionary import forms, read_dictionary
     from corpora.ner.health import examine_columns
     from corpora.ner.sources import list_sources, to_tsv, with_sources
-    from corpora.system.writing import write_json, write_text
+    from corpora.system.writing import write_json
 
     sources = list_sources(build.counters, settings.layouts, settings.splits)
-    write_text(build.side / "sources.tsv", to_tsv(sources))
+    build.write("sources.tsv", to_tsv(sources))
     dictionaries = named(DICTIONARY, build.plan.auxiliary)
     if dictionaries:
         works = [work for file in dictionaries for work in read_dictionary(Path(file.path))]
-        write_text(build.side / "forms.tsv", forms(works))
+        build.write("forms.tsv", forms(works))
     health = examine_columns(_columns_by_split(build, settings.splits))
     notes = _notes(build, illegal=settings.illegal)
     warned = list(warnings(settings, build.counters))
     write_json(build.side / "card.json", {**to_json(health), "run": notes, "warnings": warned})
-    card = to_markdown(health, title=_title(build), notes=notes, warnings=warned)
-    write_text(build.side / "card.md", [with_sources(card, sources)])
+    title = f"NER data from {_some([file.name for file in build.plan.inputs])}"
+    card = to_markdown(health, title=title, notes=notes, warnings=warned)
+    build.write("card.md", [with_sources(card, sources)])
 
 
 def check(settings: BenchmarkSettings, counters: Mapping[str, int]) -> None:
@@ -345,10 +346,6 @@ def _columns_by_split(build: "Build", splits: Mapping[str, str]) -> dict[str, "C
         for split in SPLITS if own == CUT else (own,):
             shards[split].append(path)
     return {split: partial(columns_of_split, own, split) for split, own in shards.items() if own}
-
-
-def _title(build: "Build") -> str:
-    return f"NER data from {_some([file.name for file in build.plan.inputs])}"
 
 
 def _notes(build: "Build", *, illegal: str) -> dict[str, str]:

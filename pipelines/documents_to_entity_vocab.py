@@ -187,7 +187,6 @@ def write_side_files(build: "Build", _: Options) -> None:
     from corpora.entities.choice import changes
     from corpora.entities.report import change_lines, coverage_lines, report
     from corpora.entities.vocabulary import read_vocab
-    from corpora.system.writing import write_text
 
     shards = build.shard_paths("")
     names = exports.ExportNames(shards)
@@ -197,14 +196,14 @@ def write_side_files(build: "Build", _: Options) -> None:
         ("entity_vocab.tsv", exports.table_lines),
         ("entity_ids.tsv", exports.id_lines),
     ):
-        write_text(build.side / name, lines(exports.read_rows(shards), names))
-    write_text(build.side / "coverage.tsv", coverage_lines(build.counters))
+        build.write(name, lines(exports.read_rows(shards), names))
+    build.write("coverage.tsv", coverage_lines(build.counters))
     text = report(build.counters, build.plan.parameters, exports.read_rows(shards))
-    write_text(build.side / "report.md", [text])
+    build.write("report.md", [text])
     if previous := named("previous ", build.plan.auxiliary):
         earlier = read_vocab(file.check() for file in previous)
         listed = changes(read_vocab(shards), earlier)
-        write_text(build.side / "changes.tsv", change_lines(listed))
+        build.write("changes.tsv", change_lines(listed))
 
 
 def warnings(_: Options, counters: Mapping[str, int]) -> Iterator[str]:

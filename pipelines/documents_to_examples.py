@@ -241,7 +241,6 @@ def write_side_files(build: "Build", options: Options) -> None:
     """
     from corpora.examples import lost_mentions
     from corpora.examples import report as example_report
-    from corpora.system.writing import write_text
     from corpora.tokenization.tokenizers import Tokenizer
     from pipelines.transforms.examples import TOKENIZER
 
@@ -253,9 +252,9 @@ def write_side_files(build: "Build", options: Options) -> None:
     _check_splits(n_documents, validation=options.validation)
     lost = build.notes
     text = example_report.report(summary, build.counters, build.plan.parameters, named=lost)
-    write_text(build.side / "report.md", [text])
+    build.write("report.md", [text])
     if lost:
-        write_text(build.side / lost_mentions.FILE, lost_mentions.to_tsv(lost))
+        build.write(lost_mentions.FILE, lost_mentions.to_tsv(lost))
     if n_entities:
         shards = [file.check() for file in named(_VOCAB, build.plan.auxiliary)]
         min_count = options.min_entity_count

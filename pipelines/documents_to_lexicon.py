@@ -221,14 +221,13 @@ def phases() -> tuple[Phase, ...]:
 def write_side_files(build: "Build", settings: LexiconSettings) -> None:
     """Write the words as a table, and the report page."""
     from corpora.lexicon.report import read_page, table_lines, to_html
-    from corpora.system.writing import write_text
 
     shards = build.shard_paths("")
-    write_text(build.side / "lexicon.tsv", table_lines(shards))
+    build.write("lexicon.tsv", table_lines(shards))
     documents = [file.check() for file in build.plan.inputs]
     page = read_page(shards, documents, per=settings.per)
     html = to_html(page, counters=build.counters, parameters=build.plan.parameters)
-    write_text(build.side / "report.html", [html])
+    build.write("report.html", [html])
 
 
 next_steps = said("""\

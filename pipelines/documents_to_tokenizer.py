@@ -93,7 +93,6 @@ def phases() -> tuple[Phase, ...]:
 def write_side_files(build: "Build", options: Options) -> None:
     """Write the tokenizer and the report, both from the finished shard and the counters."""
     from corpora.datasets.shards import read_batches
-    from corpora.system.writing import write_text
     from corpora.tokenization.report import report
     from corpora.tokenization.tokenizers import Tokenizer, wordpiece
 
@@ -105,7 +104,7 @@ def write_side_files(build: "Build", options: Options) -> None:
     ]
     backend = wordpiece(subwords, cased=options.cased)
     Tokenizer(backend, name=build.output.name).save(build.side)
-    write_text(build.side / "report.md", [report(build.counters, options.limits)])
+    build.write("report.md", [report(build.counters, options.limits)])
     n_words = build.counters["words.distinct"]
     if options.size and not options.characters and 2 * len(subwords) > n_words:
         log.warning(

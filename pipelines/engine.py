@@ -48,7 +48,7 @@ def describe(build: Build, *, code: str, carry: Carry | None = None) -> Run:
     plan, bucket = build.plan, build.work.bucket
     carrier = Carrier(build.work, is_elsewhere=bool(code))
     auxiliary = {name: carrier.carried(file) for name, file in plan.auxiliary.items()}
-    run = Run.of(plan, folder=build.address, auxiliary=auxiliary, code=code)
+    run = replace(Run.of(plan, folder=build.address), auxiliary=auxiliary, code=code)
     if carry is None or bucket is None or not code:
         return run
     return replace(run, settings=carry(run.settings, bucket / "carried"))

@@ -98,24 +98,16 @@ class Run:
     """``version_of_code()`` where the run was planned; empty: workers do not compare it."""
 
     @classmethod
-    def of(
-        cls,
-        plan: Plan,
-        *,
-        folder: str,
-        auxiliary: Mapping[str, InputFile] | None = None,
-        code: str = "",
-    ) -> "Run":
-        """Describe the run of a plan; ``auxiliary`` gives other paths for the auxiliary files."""
+    def of(cls, plan: Plan, *, folder: str) -> "Run":
+        """Describe the run of a plan in this work directory."""
         return cls(
             folder=folder,
             fingerprint=plan.fingerprint,
             datasets={stage.name: stage.datasets for stage in plan.stages} | {"": plan.datasets},
             n_units={stage.name: len(stage.units) for stage in plan.stages} | {"": len(plan.units)},
             settings=plan.settings,
-            auxiliary=auxiliary or plan.auxiliary,
+            auxiliary=plan.auxiliary,
             forgotten=plan.parameters.get("forgotten", ()),
-            code=code,
         )
 
     @property

@@ -316,10 +316,9 @@ def write_side_files(build: "Build", options: Options) -> None:
     """Write the list of duplicates and the report."""
     from corpora.news.reading import check_installed
     from corpora.news.report import duplicates_lines, to_markdown
-    from corpora.system.writing import write_text
 
     notes = build.notes
-    write_text(build.side / "duplicates.tsv", duplicates_lines(notes))
+    build.write("duplicates.tsv", duplicates_lines(notes))
     report = to_markdown(
         build,
         options.thresholds,
@@ -327,7 +326,7 @@ def write_side_files(build: "Build", options: Options) -> None:
         boilerplate_pages=options.boilerplate_pages,
         near_duplicates=options.near_duplicates,
     )
-    write_text(build.side / "report.md", [report])
+    build.write("report.md", [report])
 
 
 next_steps = said("""\

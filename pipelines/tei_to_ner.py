@@ -16,7 +16,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -30,6 +30,7 @@ from corpora.ner.alignment import Nested
 from corpora.runs.plan import (
     InputFile,
     Plan,
+    describe_each,
     describe_file,
     describe_files,
     find_inputs,
@@ -156,9 +157,7 @@ def plan(options: Options) -> Plan:
         max_bytes=MAX_BYTES,
     )
     splits, how = _splits([file.name for file in files], edition, options)
-    auxiliary = {"edition": edition_file}
-    if options.split_file:
-        auxiliary["splits"] = describe_file("splits", options.split_file)
+    auxiliary = {"edition": edition_file} | describe_each({"splits": options.split_file})
     auxiliary |= _registers(options)
     auxiliary |= {f"{_INCLUDED}{name}": file for name, file in included.items()}
     return Plan(
@@ -259,7 +258,6 @@ def write_side_files(build: "Build", settings: TeiSettings) -> None:
     from corpora.ner.conll import write_conll
     from corpora.ner.health import examine_columns
     from corpora.ner.json import write_json as write_ner_json
-    from corpora.system.writing import write_text
 
     if not build.accounting.written:
         raise CorpusError(
@@ -275,7 +273,7 @@ def write_side_files(build: "Build", settings: TeiSettings) -> None:
     chosen = {name: s for unit in build.plan.units for name, s in unit.settings.items()}
     if chosen:
         lines = (f"{guarded(name)}\t{split}\n" for name, split in chosen.items())
-        write_text(build.side / "splits.tsv", lines)
+        build.write("splits.tsv", lines)
     _write_card(
         build,
         settings,
@@ -286,12 +284,12 @@ def write_side_files(build: "Build", settings: TeiSettings) -> None:
 def _write_card(build: "Build", settings: TeiSettings, health: "Health") -> None:
     """Write the card as Markdown and as JSON."""
     from corpora.ner.card import to_json, to_markdown
-    from corpora.system.writing import write_json, write_text
+    from corpora.system.writing import write_json
 
     counters = build.counters
     edition = load_edition(build.plan.auxiliary["edition"].check())
-    documents = _Documents(build.shard_paths("documents"))
-    learned = learn_abbreviations(documents.texts(), edition)
+    ends = Counter[str]()
+    learned = learn_abbreviations(_documents(build.shard_paths("documents"), ends), edition)
     warned, taken = list(warnings(settings, counters)), bool(settings.learned)
     notes = _notes(build, settings)
     run = notes | {
@@ -309,11 +307,9 @@ def _write_card(build: "Build", settings: TeiSettings, health: "Health") -> None
         title=f"NER data from the edition {settings.edition_name}",
         notes=notes,
         warnings=warned,
-        sections=sections_of(
-            counters, settings.patterns, learned, ends=documents.last_words, taken=taken
-        ),
+        sections=sections_of(counters, settings.patterns, learned, ends=ends, taken=taken),
     )
-    write_text(build.side / "card.md", [card, *_write_register(build)])
+    build.write("card.md", [card, *_write_register(build)])
 
 
 def _write_register(build: "Build") -> Iterator[str]:
@@ -324,36 +320,28 @@ def _write_register(build: "Build") -> Iterator[str]:
     from corpora.datasets.shards import read_documents
     from corpora.registers.coverage import measure, side_files, to_markdown
     from corpora.registers.register import read_registers, write_register
-    from corpora.system.writing import write_text
 
     register = read_registers((file.name, file.read()) for file in files)
     shards = map(read_documents, build.shard_paths("documents"))
     coverage = measure(chain.from_iterable(shards), register)
-    write_text(build.side / "register.jsonl", write_register(register))
+    build.write("register.jsonl", write_register(register))
     for name, lines in side_files(coverage):
-        write_text(build.side / name, lines)
+        build.write(name, lines)
     yield f"\n{to_markdown(coverage)}"
 
 
-@dataclass
-class _Documents:
-    """The documents of a build, whose last words of sentences are counted while they are read."""
+def _documents(shards: Sequence[Path], last: Counter[str]) -> Iterator[tuple[str | None, str]]:
+    """Yield language and text of each document; count the words at ends of sentences in ``last``.
 
-    shards: Sequence[Path]
-    last_words: Counter[str] = field(default_factory=Counter)
-    """Counts of the last words of sentences that another sentence follows in the same line."""
+    These are the last words of sentences that another sentence follows in the same line.
+    """
+    from corpora.datasets.shards import read_batches
 
-    def texts(self) -> Iterator[tuple[str | None, str]]:
-        """Yield language and text of each document; count the words at ends of sentences."""
-        from corpora.datasets.shards import read_batches
-
-        columns = ("lang", "text", "sentences")
-        for path in self.shards:
-            for batch in read_batches(path, "documents", columns=columns):
-                for row in batch.to_pylist():
-                    sentences = [Span(**span) for span in row["sentences"]]
-                    self.last_words.update(last_words(row["text"], sentences))
-                    yield row["lang"], row["text"]
+    for path in shards:
+        for batch in read_batches(path, "documents", columns=("lang", "text", "sentences")):
+            for row in batch.to_pylist():
+                last.update(last_words(row["text"], [Span(**span) for span in row["sentences"]]))
+                yield row["lang"], row["text"]
 
 
 def warnings(settings: TeiSettings, counters: Mapping[str, int]) -> Iterator[str]:

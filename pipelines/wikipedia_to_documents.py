@@ -371,12 +371,11 @@ def carry(settings: WikiSettings, bucket: "Bucket") -> WikiSettings:
 def write_side_files(build: "Build", settings: WikiSettings) -> None:
     """Write the report, and the table of abbreviations, if one was chosen."""
     from corpora.segmentation.abbreviations import to_toml
-    from corpora.system.writing import write_text
     from corpora.wikipedia.report import to_markdown
 
-    write_text(build.side / "report.md", [to_markdown(build, settings)])
+    build.write("report.md", [to_markdown(build, settings)])
     if table := settings.abbreviations:
-        write_text(build.side / "abbreviations.toml", [to_toml(table)])
+        build.write("abbreviations.toml", [to_toml(table)])
 
 
 _next_steps = said("""\

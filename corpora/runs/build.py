@@ -403,6 +403,10 @@ class Build:
                     f"{path.name}). Give each record its own, or leave one out."
                 )
 
+    def write(self, name: str, lines: Iterable[str]) -> None:
+        """Write a side file, which appears beside the datasets."""
+        write_text(self.side / name, lines)
+
     def publish(self, write_side_files: Callable[["Build", object], None] | None = None) -> None:
         """Move shards and side files into place; the module docstring describes the order."""
         if not self.accounting.adds_up:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from corpora.datasets.redirect_table import RedirectTable, build_table
 from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import read_batches, read_shards
+from corpora.datasets.shards import read_shards
 from corpora.document import Rejected
 from corpora.entities.aliases import (
     OccurrenceCounter,
@@ -66,9 +66,7 @@ def find_equivalents(unit: Unit, _: "Options", run: Run) -> Iterator[Rows]:
     """
     langlinks = named("langlinks ", run.auxiliary)
     columns = _OF_PAGES if langlinks else _OF_ITEMS
-    batches = chain.from_iterable(
-        read_batches(shard.check(), "documents", columns=columns) for shard in unit.inputs
-    )
+    batches = read_documents(unit, columns=columns)
     if file := run.auxiliary.get("equivalents"):
         table = read_equivalents(file.check())
     elif langlinks:
