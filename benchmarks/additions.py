@@ -13,7 +13,8 @@ what ``augment --policy gated`` adds, and of the title matches before and after.
 edition: the names of a tenth of the files (by the hashes of their names) are taken out, and ``onoma
 predict`` writes names into these files beside all others: with the dictionary of tagged names, with
 the register, with a tagger that has not learned from these files, and with both. A name is right if
-it has the characters and the label of one of the edition (``=`` in the sample).
+it has the characters and the label of one of the edition (``=`` in the sample); two that the end of
+a line parts are one.
 
 lexicon: the file has a line for each paragraph, with ``word/tag`` between blanks. A match is right
 if it is one word, the name of a person, or several words that are all nouns and the like (a term);
@@ -58,6 +59,7 @@ from corpora.matching.place_features import NAMES, TITLE, PlaceKnowledge
 from corpora.matching.survey import Survey, Texts, sum_surveys
 from corpora.matching.title_matches import Augmentation, match_pages
 from corpora.registers.entry import kind_of_label
+from corpora.registers.tagged_names import whole_names
 from corpora.runs.plain import write_dataset
 from corpora.tei.edition import Edition, edition_path, load_edition
 from corpora.tei.reader import read_tei
@@ -244,7 +246,7 @@ def rate(n_right: int, n: int) -> str:
 
 def names_of(document: Document, *, of_models: bool = False) -> Iterator[tuple[Span, Mention]]:
     """Yield the names of persons, places and so on that people, or models, tagged."""
-    for m in document.mentions:
+    for m in whole_names(document):
         is_of_model = m.attributes.get("@resp", "").startswith("#onoma-")
         if kind_of_label(m.label) and is_of_model == of_models:
             yield (document.id, m.start, m.end, m.label or ""), m

@@ -110,7 +110,7 @@ class FoldedView:
         around = self._names.surroundings(document, occurrences, self._held)
         for one, sides in zip(occurrences, around, strict=True):
             facts = self.facts(one.form)
-            of_meanings = self._of_meanings(one.form, DocumentEntities(*letter, named))
+            of_meanings = self._of_meanings(one, DocumentEntities(*letter, named))
             of_letter = _of_letter(of_meanings)
             of_letter["earlier in the text"] = log1p(before[one.form])
             before[one.form] += 1
@@ -136,7 +136,8 @@ class FoldedView:
             if (n := names.entities.get((form, entity), held))
         }
         listed = [id for id, of in known.entries.items() if of == kind] if known else []
-        for id in listed:
+        called = {id for id in names.by_word.get((kind, form), ()) if names.mentions.get(id, held)}
+        for id in (*listed, *sorted(called)):
             meanings.setdefault(id, 0)
         share, words = log((tagged + 0.5) / (untagged + 0.5)), WORD.findall(form) or [form]
         lower = self._lower[words[-1].casefold()] + 0.5
@@ -191,9 +192,9 @@ class FoldedView:
         untagged = around.get((*where, False), self._held) + 1 - expected
         return log(tagged / untagged) - share
 
-    def _of_meanings(self, form: str, letter: DocumentEntities) -> dict[str, Features]:
+    def _of_meanings(self, one: Occurrence, letter: DocumentEntities) -> dict[str, Features]:
         """Describe the entities that a form may mean, each beside its strongest rivals."""
-        names, held, facts = self._names, self._held, self.facts(form)
+        names, held, form, facts = self._names, self._held, one.form, self.facts(one.form)
         known, total = names.known.get(form), sum(facts.meanings.values())
         plain: dict[str, tuple[float, ...]] = {
             entity: (
@@ -206,6 +207,7 @@ class FoldedView:
             )
             for entity, n in facts.meanings.items()
         }
+        beside = {entity: names.beside.get((form, one.left, entity), held) for entity in plain}
         described: dict[str, Features] = {}
         is_short = facts.kind == "person" and len(WORD.findall(form)) < 2
         for entity, values in plain.items():
@@ -215,12 +217,15 @@ class FoldedView:
                 tuple(map(max, zip(*rivals, strict=True))) if rivals else (0.0,) * len(values)
             )
             n = facts.meanings[entity]
+            share = (n + 0.5) / (total + 1)
+            share_beside = (beside[entity] + share) / (sum(beside.values()) + 1)
             described[entity] = {
                 **dict(zip(_OF_MEANING, values, strict=True)),
                 **{f"rival: {k}": v for k, v in zip(_OF_MEANING, strongest, strict=True)},
                 "share of the form": log((n + 0.5) / (total - n + 0.5)),
                 "meanings": log(len(plain)),
                 "in the register": float(bool(known and entity in known.entries)),
+                "change of the share beside the word before": log(share_beside / share),
                 "share between these two": values[-1] - strongest[-1],
                 "a person by one word": float(is_short),
                 "a person by one word alone": float(is_short and not is_known),
@@ -259,11 +264,11 @@ _KNOWN_BY = ("named elsewhere", "corresponds", "between these two")
 
 
 def _of_letter(of_meanings: Mapping[str, Features]) -> dict[str, float]:
-    """Describe a place by the best that is said of any of its meanings."""
+    """Describe a place by the best that is said of any of its meanings that the form names."""
+    named = [each for each in of_meanings.values() if each["tagged"] or each["in the register"]]
     best = {
-        name: max((features[name] for features in of_meanings.values()), default=0.0)
-        for name in _OF_MEANING[1:]
+        name: max((features[name] for features in named), default=0.0) for name in _OF_MEANING[1:]
     }
     return {f"an entity: {name}": value for name, value in best.items()} | {
-        "entities": log1p(len(of_meanings))
+        "entities": log1p(len(named))
     }

@@ -9,7 +9,7 @@ a name; they do not say what it means.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Generic, TypeVar
 
@@ -126,6 +126,7 @@ class TaggedNames:
         self.documents = HeldCounts[tuple[str, str]]()  # form, entity: once for each document
         self.mentions = HeldCounts[str]()  # entity
         self.in_letters = HeldCounts[tuple[str, str, str]]()  # correspondents, form, entity
+        self.beside = HeldCounts[tuple[str, str, str]]()  # form, word before it, entity
         self.inside = HeldCounts[tuple[str, bool]]()  # word of a longer name, whether it is first
         self.places = HeldCounts[tuple[str, bool]]()  # form or kind, whether it is tagged there
         self.around = HeldCounts[tuple[str, int, str, bool]]()  # form or kind, side, word, tagged
@@ -134,6 +135,8 @@ class TaggedNames:
         self.words: Counter[str] = Counter()
         self.meanings: defaultdict[str, set[str]] = defaultdict(set)
         self.kinds: defaultdict[str, set[str]] = defaultdict(set)
+        self.by_word: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        """Without a register: entities by kind and a word of longer names, or of ids, of theirs."""
         for document in documents:
             self.words.update(WORD.findall(document.text))
         self.tagged = [document for document in documents if self._read_names(document)]
@@ -156,7 +159,7 @@ class TaggedNames:
         """Find the names that people tagged, by start and end; those of models do not count."""
         names: dict[tuple[int, int], TaggedName] = {}
         lemmas = Lemmas(document)
-        for mention in document.mentions:
+        for mention in whole_names(document):
             kind = kind_of_label(mention.label)
             if kind and not _BY_MODELS.fullmatch(mention.attributes.get("@resp", "")):
                 span = mention.start, mention.end
@@ -238,6 +241,10 @@ class TaggedNames:
                 self.inside.add((word, False), fold)
             for entity in name.entities:
                 self.meanings[name.form].add(entity)
+                if self.register is None:
+                    called = words[:-1] + words[1:] + WORD.findall(entity.partition(":")[2])
+                    for word in called:
+                        self.by_word[name.kind, word].add(entity)
                 self.entities.add((name.form, entity), fold)
                 self.mentions.add(entity, fold)
                 self.in_letters.add((letter, name.form, entity), fold)
@@ -254,10 +261,32 @@ class TaggedNames:
             kind = name.kind if name else self.kind(one.form, None)
             if kind not in kinds:
                 continue
+            for entity in name.entities if name else ():
+                self.beside.add((one.form, one.left, entity), fold)
             for key in (one.form, kind):
                 self.places.add((key, name is not None), fold)
                 for side, word in enumerate(sides):
                     self.around.add((key, side, word, name is not None), fold)
+
+
+def whole_names(document: Document) -> list[Mention]:
+    """Return the mentions of a document; those before and after the end of a line as one name.
+
+    *Ham* and *burg*, or *Prinz* and *Eugen*, are parts of one name if they have one entity and one
+    label, at most a blank is between them, and no word occurs in both.
+    """
+    mentions: list[Mention] = []
+    text = document.text
+    for mention in document.mentions:
+        last = mentions[-1] if mentions else None
+        if last and last.entity and (last.entity, last.label) == (mention.entity, mention.label):
+            parts = text[last.start : last.end], text[mention.start : mention.end]
+            is_next = text[last.end : mention.start] in {"", " "} and last.end <= mention.start
+            if is_next and set(WORD.findall(parts[0])).isdisjoint(WORD.findall(parts[1])):
+                mentions[-1] = replace(last, end=mention.end)
+                continue
+        mentions.append(mention)
+    return mentions
 
 
 def fold_of(document: Document) -> int:

@@ -293,6 +293,36 @@ def test_a_surname_says_less_where_the_letter_says_nothing_else_of_the_person(te
     assert meanings["P.4"]["a person by one word alone"] == is_alone
 
 
+def test_the_word_before_a_form_tells_which_of_its_entities_it_means():
+    edition = load_edition(edition_path("tei"))
+    lines = [
+        ("Da kam Herr [Marc] zu uns.", ("person", "P.2"), 1),
+        ("Da kam Frau [Marc] zu uns.", ("person", "P.3"), 1),
+    ]
+    tagged = list(letters(80, lines=lines))
+    bare = Document(**{**fields(tagged[0]), "id": "new", "source": "new.xml"})
+    dictionary = dictionary_of([*tagged, bare], edition, given="ref=#{}")
+
+    assert [each.entity for each in dictionary.annotate(bare).mentions] == ["tei:P.2", "tei:P.3"]
+
+
+def test_without_a_register_longer_names_and_ids_show_whom_else_a_surname_may_mean():
+    names = [("[Stein]", "p1"), ("[Emil Stein]", "p2"), ("[Lisa]", "Stein, Lisa"), ("[Ada]", "p4")]
+    lines = [(line, ("person", id), 1) for line, id in names]
+    edition = load_edition(edition_path("tei"))
+    view = FoldedView(TaggedNames(list(letters(1, lines=lines)), None, edition))
+
+    assert set(view.facts("Stein").meanings) == {"tei:p1", "tei:p2", "tei:Stein, Lisa"}
+
+
+def test_a_name_that_is_tagged_on_both_sides_of_a_lines_end_is_known_as_one():
+    parts = [(12, 15, "tei:o3", "place"), (15, 19, "tei:o3", "place")]
+
+    found, _ = names_in("Er zog nach Hamburg.", register=FRANKFURT, tagged=parts)
+
+    assert found == [("Hamburg", "tei:o3")]
+
+
 def test_how_sure_a_name_must_be_is_learned_from_the_tagged_letters():
     edition = load_edition(edition_path("tei"))
     lines = [
