@@ -1,22 +1,17 @@
 """The DAG for Wikipedia: each month, documents, an entity vocabulary and examples of a new dump."""
 
-import json
 from pathlib import Path
-from typing import TypedDict
 
 from airflow.sdk import Param, task_group
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
-from onoma_refresh.job import DagTask, given, log, step
-from onoma_refresh.results import date_of_dump, write_json
+from onoma_refresh.job import JOB, DagTask, RefreshPlan, given, log, step
+from onoma_refresh.results import date_of_dump, read_json, write_json
 from onoma_refresh.schedule import (
     CORPORA,
-    JOB,
     check_unchanged,
     check_version,
     checked,
-    chosen,
-    names_of,
     refresh_dag,
     whole,
 )
@@ -34,20 +29,11 @@ See `docs/airflow.md`.
 """
 
 
-class CorpusPlan(TypedDict):
+class CorpusPlan(RefreshPlan):
     """The plan of a wiki."""
 
-    wiki: str
-    version: str
-    work: str
     previous: dict[str, str]
     """Part (``documents``, …) to the folder of the version that was current when the run began."""
-
-
-@step()
-def wikis(job: DagTask) -> list[str]:
-    """List the wikis of this run."""
-    return chosen(job.settings.wikis, job.params["wikis"], table="wiki")
 
 
 @step()
@@ -57,7 +43,7 @@ def plan(job: DagTask, name: str) -> CorpusPlan:
     version = checked(job.params, "version", NAME) or job.version()
     check_version(settings, list(shelves_of_wiki(name).values()), version)
     return {
-        "wiki": name,
+        "name": name,
         "version": version,
         "work": str(settings.work / name / version),
         "previous": _previous(settings, name),
@@ -85,14 +71,14 @@ def download(job: DagTask, plan: CorpusPlan) -> list[str]:
     The date is written down, so that the same run never takes a newer dump. A dump that is older
     than that of the current version is an error, unless a parameter names its date.
     """
-    wiki, work = job.settings.wikis[plan["wiki"]], job.settings.work
-    pin = work / "pins" / f"{plan['wiki']}-{plan['version']}.json"
+    wiki, work = job.settings.wikis[plan["name"]], job.settings.work
+    pin = Path(plan["work"]) / "dump.json"
     date, oldest = checked(job.params, "date", DATE), ""
     if date == NEWEST:
         if documents := plan["previous"].get("documents"):
             oldest = date_of_dump(Path(documents), wiki.name)
-        if pin.exists():
-            date = json.loads(pin.read_text(encoding="utf-8"))["date"]
+        is_repeated = documents and Path(documents).name == plan["version"]
+        date = read_json(pin).get("date") or (oldest if is_repeated else "") or date
     lines = job.run(
         "corpora.wikipedia.download",
         *(wiki.name, "--output", work / "dumps", "--contact", wiki.contact, "--date", date),
@@ -100,7 +86,7 @@ def download(job: DagTask, plan: CorpusPlan) -> list[str]:
     )
     [made] = [line for line in lines if line.startswith("made  ")]
     lock = Path(made.removeprefix("made  ").partition(".lock.json")[0] + ".lock.json")
-    about = json.loads(lock.read_text(encoding="utf-8"))
+    about = read_json(lock)
     write_json(pin, {"date": about["date"]})
     return [str(work / "dumps" / file["name"]) for file in about["files"]]
 
@@ -113,7 +99,7 @@ def documents(job: DagTask, plan: CorpusPlan, files: list[str]) -> str:
     return job.make(
         "pipelines.wikipedia_to_documents",
         f"{plan['work']}/documents",
-        *("--input", *files, *job.settings.wikis[plan["wiki"]].documents),
+        *("--input", *files, *job.settings.wikis[plan["name"]].documents),
         *given("--reuse", previous if has_hashes else None),
     )
 
@@ -124,10 +110,9 @@ def compare(job: DagTask, plan: CorpusPlan, documents: str) -> str:
     previous = plan["previous"].get("documents")
     if not previous:
         return documents
-    work, limits = plan["work"], job.settings.wikis[plan["wiki"]].limits
+    work, limits = plan["work"], job.settings.wikis[plan["name"]].limits
     if _is_same(plan, documents) and not job.params["rebuild"]:
         job.remove_work(work)
-        job.remove_pins(plan["wiki"])
         raise AirflowSkipException(f"{documents}: the same as {previous}, which is current.")
     files = ("--html", f"{work}/diff.html", "--json", f"{work}/diff.json")
     try:
@@ -144,7 +129,7 @@ def _is_same(plan: CorpusPlan, documents: str) -> bool:
     current = [plan["previous"].get(part, "") for part in ("documents", "vocabulary", "examples")]
     if not all(current) or len({Path(folder).name for folder in current}) > 1:
         return False
-    runs = [json.loads((Path(f) / "run.json").read_bytes()) for f in (current[0], documents)]
+    runs = [read_json(Path(folder) / "run.json") for folder in (current[0], documents)]
     return all(runs[0][key] == runs[1][key] for key in ("fingerprint", "files"))
 
 
@@ -156,14 +141,14 @@ def vocabulary(job: DagTask, plan: CorpusPlan, documents: str) -> str:
         f"{plan['work']}/vocabulary",
         *("--input", f"{documents}/documents"),
         *given("--previous", plan["previous"].get("vocabulary")),
-        *job.settings.wikis[plan["wiki"]].vocabulary,
+        *job.settings.wikis[plan["name"]].vocabulary,
     )
 
 
 @step(JOB)
 def tokenizer(job: DagTask, plan: CorpusPlan, documents: str) -> str:
     """Return the tokenizer of the settings, or the current one, or learn one."""
-    wiki = job.settings.wikis[plan["wiki"]]
+    wiki = job.settings.wikis[plan["name"]]
     if there := wiki.tokenizer or plan["previous"].get("tokenizer"):
         return str(there)
     return job.make(
@@ -182,33 +167,32 @@ def examples(job: DagTask, plan: CorpusPlan, documents: str, *made: str) -> str:
         f"{plan['work']}/examples",
         *("--input", f"{documents}/documents"),
         *("--tokenizer", tokenizer, "--entity-vocab", vocabulary),
-        *job.settings.wikis[plan["wiki"]].examples,
+        *job.settings.wikis[plan["name"]].examples,
     )
 
 
 @step(JOB, outlets=[CORPORA])
 def publish(job: DagTask, plan: CorpusPlan, made: dict[str, str]) -> dict[str, dict[str, object]]:
     """Verify and publish, the examples last; add an event to the asset."""
-    shelves = shelves_of_wiki(plan["wiki"])
+    shelves = shelves_of_wiki(plan["name"])
     for part, shelf in shelves.items():
         previous = plan["previous"].get(part)
         check_unchanged(job.settings, shelf, version=plan["version"], previous=previous)
     published = {
-        part: job.publish(made[part], shelves[part], plan["version"])
+        part: job.publish(made[part], shelves[part], plan)
         for part in ("documents", "tokenizer", "vocabulary", "examples")
         if made[part].startswith(f"{plan['work']}/")  # not an earlier tokenizer
     }
-    job.add_event(CORPORA, wiki=plan["wiki"], **published)
+    job.add_event(CORPORA, wiki=plan["name"], **published)
     return published
 
 
 @step()
 def tidy(job: DagTask, plan: CorpusPlan) -> None:
     """Remove versions and dumps that nobody needs, and the work folder of this run."""
-    job.prune(*shelves_of_wiki(plan["wiki"]).values())
-    job.remove_dumps(plan["wiki"])
+    job.prune(*shelves_of_wiki(plan["name"]).values())
+    job.remove_dumps(plan["name"])
     job.remove_work(plan["work"])
-    job.remove_pins(plan["wiki"])
 
 
 @task_group
@@ -226,11 +210,13 @@ def refresh(name: str) -> None:
     published >> tidy(planned)
 
 
-@refresh_dag(
+refresh_dag(
+    "corpus_refresh",
     DOC,
+    refresh.expand,
+    table="wikis",
     schedule="0 3 8 * *",  # by then most dumps that were begun on the 1st are complete
     params={
-        "wikis": names_of("wikis"),
         "date": Param(
             NEWEST, type="string", pattern=whole(DATE), description="of the dump, as 20261101"
         ),
@@ -248,9 +234,3 @@ def refresh(name: str) -> None:
         ),
     },
 )
-def corpus_refresh() -> None:
-    """Make documents and examples from the dump of each wiki."""
-    refresh.expand(name=wikis())
-
-
-corpus_refresh()

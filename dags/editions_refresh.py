@@ -1,23 +1,22 @@
 """The DAG for TEI editions: makes the NER data and the tagger of each changed edition again."""
 
 from pathlib import Path
-from typing import TypedDict
 
 from airflow.sdk import Param, task_group
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from onoma_refresh import changes
-from onoma_refresh.job import MODEL, DagTask, LimitPassedError, step
-from onoma_refresh.schedule import (
-    EDITIONS,
+from onoma_refresh.job import (
     JOB,
-    TAGGERS,
+    MODEL,
     TRAIN,
     TRAINING,
-    chosen,
-    names_of,
-    refresh_dag,
+    DagTask,
+    LimitPassedError,
+    RefreshPlan,
+    step,
 )
+from onoma_refresh.schedule import EDITIONS, TAGGERS, refresh_dag
 from onoma_refresh.settings import RefreshSettings
 
 DOC = """\
@@ -29,22 +28,13 @@ is published**. Clear it to decide again, or mark it as a success to publish in 
 """
 
 
-class EditionPlan(TypedDict):
+class EditionPlan(RefreshPlan):
     """The plan of an edition."""
 
-    edition: str
     state: str
     """A hash of the files and options of the edition."""
-    version: str
-    work: str
     encoder: str
     """The folder of the encoder to fine-tune; empty: no tagger is made."""
-
-
-@step()
-def editions(job: DagTask) -> list[str]:
-    """List the editions that this run looks at."""
-    return chosen(job.settings.editions, job.params["editions"], table="edition")
 
 
 @step()
@@ -58,7 +48,7 @@ def look(job: DagTask, name: str) -> EditionPlan:
     if changes.was_seen(settings, name, state) and not job.params["force"]:
         raise AirflowSkipException(f"{name}: has not changed.")
     return {
-        "edition": name,
+        "name": name,
         "state": state,
         "version": f"{job.version('%Y%m%dT%H%M')}-{state[:8]}",
         "work": str(settings.work / f"{name}-edition" / state[:12]),
@@ -82,7 +72,7 @@ def _encoder(settings: RefreshSettings, model: str) -> str:
 @step(JOB)
 def ner(job: DagTask, plan: EditionPlan) -> str:
     """Make NER data from the TEI files."""
-    edition = job.settings.editions[plan["edition"]]
+    edition = job.settings.editions[plan["name"]]
     return job.make(
         "pipelines.tei_to_ner",
         f"{plan['work']}/{edition.name}",
@@ -95,7 +85,7 @@ def finetune(job: DagTask, plan: EditionPlan, ner: str) -> str:
     """Train a tagger; return an empty string where the settings name no model."""
     if not plan["encoder"]:
         return ""
-    edition, output = job.settings.editions[plan["edition"]], Path(plan["work"]) / "tagger"
+    edition, output = job.settings.editions[plan["name"]], Path(plan["work"]) / "tagger"
     return job.finetune(edition, output, ner=f"{ner}/ner", encoder=plan["encoder"])
 
 
@@ -105,7 +95,7 @@ def evaluate(job: DagTask, plan: EditionPlan, *made: str) -> None:
     ner, tagger = made
     if not tagger:
         return
-    edition = job.settings.editions[plan["edition"]]
+    edition = job.settings.editions[plan["name"]]
     try:
         job.evaluate(edition, ner=f"{ner}/ner", tagger=tagger)
     except LimitPassedError:
@@ -116,24 +106,24 @@ def evaluate(job: DagTask, plan: EditionPlan, *made: str) -> None:
 @step(outlets=[EDITIONS])
 def publish_ner(job: DagTask, plan: EditionPlan, ner: str) -> None:
     """Verify and publish the NER data; add an event to the asset."""
-    published = job.publish(ner, f"{plan['edition']}-ner", plan["version"])
-    job.add_event(EDITIONS, edition=plan["edition"], **published)
+    published = job.publish(ner, f"{plan['name']}-ner", plan)
+    job.add_event(EDITIONS, edition=plan["name"], **published)
 
 
 @step(outlets=[TAGGERS])
 def publish_tagger(job: DagTask, plan: EditionPlan, tagger: str) -> None:
     """Verify and publish the tagger with its scores; add an event to the asset."""
     if not tagger:
-        raise AirflowSkipException(f"{plan['edition']}: the settings name no model.")
-    published = job.publish(tagger, f"{plan['edition']}-tagger", plan["version"], by=MODEL)
-    job.add_event(TAGGERS, edition=plan["edition"], **published)
+        raise AirflowSkipException(f"{plan['name']}: the settings name no model.")
+    published = job.publish(tagger, f"{plan['name']}-tagger", plan, by=MODEL)
+    job.add_event(TAGGERS, edition=plan["name"], **published)
 
 
 @step(trigger_rule="none_failed_min_one_success")
 def tidy(job: DagTask, plan: EditionPlan) -> None:
     """Note that this state is published; remove what nobody needs."""
-    changes.mark_seen(job.settings, plan["edition"], plan["state"], outcome="published")
-    job.prune(f"{plan['edition']}-ner", f"{plan['edition']}-tagger")
+    changes.mark_seen(job.settings, plan["name"], plan["state"], outcome="published")
+    job.prune(f"{plan['name']}-ner", f"{plan['name']}-tagger")
     job.remove_work(plan["work"])
 
 
@@ -148,17 +138,13 @@ def refresh(name: str) -> None:
     scored >> published >> tidy(plan)
 
 
-@refresh_dag(
+refresh_dag(
+    "editions_refresh",
     DOC,
+    refresh.expand,
+    table="editions",
     schedule="@hourly",
     params={
-        "editions": names_of("editions"),
-        "force": Param(default=False, type="boolean", description="also where nothing has changed"),
+        "force": Param(default=False, type="boolean", description="also where nothing has changed")
     },
 )
-def editions_refresh() -> None:
-    """Make NER data and a tagger for each edition that has changed."""
-    refresh.expand(name=editions())
-
-
-editions_refresh()

@@ -1,14 +1,13 @@
 """The DAG for news: each day, documents with mentions of what news sites have newly published."""
 
 from pathlib import Path
-from typing import TypedDict
 
 from airflow.sdk import task_group
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
-from onoma_refresh.job import DagTask, given, step
+from onoma_refresh.job import CRAWLS, JOB, DagTask, RefreshPlan, given, step
 from onoma_refresh.results import rows_in
-from onoma_refresh.schedule import CRAWLS, JOB, NEWS, check_version, chosen, names_of, refresh_dag
+from onoma_refresh.schedule import NEWS, check_version, refresh_dag
 from onoma_refresh.settings import News, RefreshSettings
 
 DOC = """\
@@ -18,23 +17,14 @@ all are kept. **annotate** adds mentions of the current vocabulary of `wiki`. Se
 """
 
 
-class NewsPlan(TypedDict):
+class NewsPlan(RefreshPlan):
     """The plan of a ``[[news]]`` entry."""
 
-    news: str
-    version: str
-    work: str
     archive: str
     earlier: list[str]
     """Folders of all other versions, whose articles are not taken again."""
     vocabulary: str
     """The folder of the entity vocabulary; empty: none is current, or none is wanted."""
-
-
-@step()
-def names(job: DagTask) -> list[str]:
-    """List the files of sites of this run."""
-    return chosen(job.settings.news, job.params["news"], table="news")
 
 
 @step()
@@ -49,7 +39,7 @@ def _plan(settings: RefreshSettings, news: News, version: str) -> NewsPlan:
     check_version(settings, [f"{name}-news", f"{name}-annotated"], version)
     earlier = sorted(settings.shelf(f"{name}-news").glob("[!.]*/run.json"))
     return {
-        "news": name,
+        "name": name,
         "version": version,
         "work": str(settings.work / f"{name}-news" / version),
         "archive": str(news.archive or settings.work / "archives" / name),
@@ -64,7 +54,7 @@ def documents(job: DagTask, plan: NewsPlan) -> str:
 
     A retry finishes the crawl that was begun, and begins no other.
     """
-    news = job.settings.news[plan["news"]]
+    news = job.settings.news[plan["name"]]
     output = job.make(
         "pipelines.news_to_documents",
         f"{plan['work']}/news",
@@ -81,7 +71,7 @@ def documents(job: DagTask, plan: NewsPlan) -> str:
 @step(JOB)
 def annotate(job: DagTask, plan: NewsPlan, documents: str) -> str:
     """Add mentions of a vocabulary's entities; return an empty string where there is no wiki."""
-    news = job.settings.news[plan["news"]]
+    news = job.settings.news[plan["name"]]
     if not news.wiki:
         return ""
     vocabulary = plan["vocabulary"] or job.settings.current(f"{news.wiki}-vocab")
@@ -95,11 +85,11 @@ def annotate(job: DagTask, plan: NewsPlan, documents: str) -> str:
 def publish(job: DagTask, plan: NewsPlan, made: dict[str, str]) -> None:
     """Verify and publish; add an event to the asset."""
     published = {
-        part: job.publish(folder, f"{plan['news']}-{part}", plan["version"])
+        part: job.publish(folder, f"{plan['name']}-{part}", plan)
         for part, folder in made.items()
         if folder
     }
-    job.add_event(NEWS, name=plan["news"], **published)
+    job.add_event(NEWS, name=plan["name"], **published)
 
 
 @step()
@@ -117,10 +107,4 @@ def refresh(name: str) -> None:
     published >> tidy(planned)
 
 
-@refresh_dag(DOC, schedule="30 4 * * *", params={"news": names_of("news")})
-def news_refresh() -> None:
-    """Make annotated documents for each file of sites."""
-    refresh.expand(name=names())
-
-
-news_refresh()
+refresh_dag("news_refresh", DOC, refresh.expand, table="news", schedule="30 4 * * *")

@@ -1,7 +1,6 @@
 """Detection of changes of an edition since it was last published or refused."""
 
 import hashlib
-import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from glob import escape, glob
 from pathlib import Path
 
 from onoma_refresh.environment import without_airflow
-from onoma_refresh.results import write_json
+from onoma_refresh.results import read_json, write_json
 from onoma_refresh.settings import EditionEntry, RefreshSettings
 
 _PULL_S = 900
@@ -65,8 +64,7 @@ def _files(settings: RefreshSettings, edition: EditionEntry) -> Iterator[Path]:
 
 def was_seen(settings: RefreshSettings, name: str, state: str) -> bool:
     """Tell whether this state was published or refused before."""
-    file = _seen_file(settings, name)
-    return file.is_file() and json.loads(file.read_text(encoding="utf-8"))["state"] == state
+    return read_json(_seen_file(settings, name)).get("state") == state
 
 
 def mark_seen(settings: RefreshSettings, name: str, state: str, *, outcome: str) -> None:

@@ -4,7 +4,6 @@ Airflow runs a command again that was stopped or killed, and every command here 
 What cannot be fixed by trying again ends the task at once.
 """
 
-import json
 import logging
 import re
 import shutil
@@ -13,31 +12,56 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from airflow.sdk import Asset, task
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from onoma_refresh.environment import environment_of, interpreter
-from onoma_refresh.results import describe_version
-from onoma_refresh.schedule import JOBS, SHORT, Params, load_settings, version_of
-from onoma_refresh.settings import EditionEntry, RefreshSettings, SettingsError
+from onoma_refresh.results import describe_version, read_json
+from onoma_refresh.settings import (
+    EditionEntry,
+    RefreshSettings,
+    SettingsError,
+    check_store,
+    read,
+    settings_file,
+)
 
 if TYPE_CHECKING:
     from airflow.sdk import XComArg
 
 Context = Mapping[str, Any]
 """The context of a task. Any: Airflow passes it as untyped keywords."""
+Params = Mapping[str, Any]
+"""The parameters of a run. Any: the ``Param`` of each name defines its JSON type."""
 Task = Callable[..., "XComArg"]
 """A task, to be called while a DAG is built, with the future results of earlier tasks."""
 log = logging.getLogger(__name__)
+CRAWLS: Final = "onoma_crawls"
+"""The pool of crawls (see pools.json): one at a time, so that no host is crawled twice at once."""
+TRAINING: Final = "onoma_training"
+JOBS: Final = "onoma_jobs"
+SHORT: Final = timedelta(hours=1)
+"""The time limit of short tasks; ``JOB`` is for pipelines, ``TRAIN`` for training."""
+JOB: Final = timedelta(hours=24)
+TRAIN: Final = timedelta(days=7)
 LEASH = Path(__file__).with_name("leash.py")
 WRONG_COMMAND, TOO_FAR = 2, 3
 """Exit statuses of commands: for wrong options, and for a passed limit of drift or scores."""
-MODEL = ("modeling.publish",)
+DATASETS, MODEL = ("corpora.store", "publish"), ("modeling.publish",)
 _LAST_LINES = 8
+
+
+class RefreshPlan(TypedDict):
+    """The plan of a run for an entry of the settings."""
+
+    name: str
+    version: str
+    work: str
+    """The folder in which the run works."""
 
 
 class LimitPassedError(AirflowFailException):
@@ -46,8 +70,6 @@ class LimitPassedError(AirflowFailException):
 
 def step(
     limit: timedelta = SHORT,
-    *,
-    pool: str = JOBS,
     **more: Any,  # Any: those of ``airflow.sdk.task``
 ) -> Callable[[Callable[..., object]], Task]:
     """Make a task of a function that takes a ``DagTask`` and the results of earlier tasks."""
@@ -60,9 +82,19 @@ def step(
                 raise AirflowFailException(str(error)) from error
 
         do.__name__, do.__doc__ = function.__name__, function.__doc__
-        return task(execution_timeout=limit, pool=pool, **more)(do)
+        return task(execution_timeout=limit, **more)(do)
 
     return decorate
+
+
+def load_settings(params: Params) -> RefreshSettings:
+    """Read the settings that the environment names, or the file that a parameter names.
+
+    Raises ``SettingsError`` where there are none, they are wrong, or the store is missing.
+    """
+    settings = read(settings_file(params["settings"]))
+    check_store(settings)
+    return settings
 
 
 def given(name: str, *values: object) -> list[object]:
@@ -84,8 +116,14 @@ class DagTask:
         return params
 
     def version(self, form: str = "%Y%m%d") -> str:
-        """Return the name of what the run publishes, which is made from its date."""
-        return version_of(self.context["dag_run"], form)
+        """Return the name of what the run publishes: its date, the same for each run of that date.
+
+        A run that assets started has no logical date; its name is made from the time when it was
+        due.
+        """
+        run = self.context["dag_run"]
+        date: datetime = run.logical_date or run.run_after
+        return date.strftime(form)
 
     def run(self, module: str, *arguments: object) -> list[str]:
         """Run ``python -m MODULE ARGUMENTS``; return its last lines of output.
@@ -131,17 +169,12 @@ class DagTask:
         )
 
     def publish(
-        self,
-        made: str,
-        shelf: str,
-        version: str,
-        *,
-        by: Sequence[str] = ("corpora.store", "publish"),
+        self, folder: str, shelf: str, plan: RefreshPlan, *, by: Sequence[str] = DATASETS
     ) -> dict[str, object]:
         """Verify and publish datasets, or a model; return totals for the event of their asset."""
-        folder = self.settings.shelf(shelf)
-        self.run(*by, made, folder, "--version", version)
-        return describe_version(folder / version)
+        version = self.settings.shelf(shelf) / plan["version"]
+        self.run(*by, folder, version.parent, "--version", version.name)
+        return describe_version(version)
 
     def add_event(self, asset: Asset, **extra: Any) -> None:  # Any: JSON values
         """Attach a description of what was published to the event of an asset."""
@@ -173,7 +206,7 @@ class DagTask:
         folder = self.settings.work / "dumps"
         locks = sorted(folder.glob(f"{wiki}-????????.lock.json"))
         for lock in locks[: -self.settings.keep]:
-            for file in json.loads(lock.read_text(encoding="utf-8"))["files"]:
+            for file in read_json(lock)["files"]:
                 (lock.parent / Path(file["name"]).name).unlink(missing_ok=True)
             lock.unlink()
         for lock in locks[-1:]:
@@ -182,14 +215,6 @@ class DagTask:
                 date = re.search(r"-(\d{8})-", partial.name)
                 if date and date[1] < last:
                     partial.unlink()
-
-    def remove_pins(self, wiki: str) -> None:
-        """Remove the notes of runs that have neither published nor left a folder to resume in."""
-        work, shelf = self.settings.work, self.settings.shelf(wiki)
-        for pin in (work / "pins").glob(f"{wiki}-*.json"):
-            version = pin.stem.removeprefix(f"{wiki}-")
-            if not (shelf / version).is_dir() and not (work / wiki / version).is_dir():
-                pin.unlink()
 
     def remove_work(self, folder: str) -> None:
         """Remove the folder in which a run worked; published files are not part of it."""

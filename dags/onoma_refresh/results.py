@@ -22,21 +22,24 @@ def write_json(file: Path, value: object) -> None:
     partial.replace(file)
 
 
+def read_json(file: Path) -> _Object:
+    """Read a JSON object; an empty one where there is no file, or nothing in it."""
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
+    value: _Object = json.loads(text or "{}")
+    return value
+
+
 def describe_version(version: Path) -> dict[str, object]:
     """Return fingerprint and totals of a published version, for its asset.
 
     The totals of a tagger are its score.
     """
-    datasets = {}
-    for file in _datasets_in(version):
-        about = json.loads(file.read_text(encoding="utf-8"))
-        name = "" if file.parent == version else file.parent.name
-        datasets[name or about["schema"]] = about
-    run = json.loads((version / "run.json").read_text(encoding="utf-8"))
-    totals = {name: _totals(about) for name, about in datasets.items()}
-    scores = version / "evaluation" / "evaluation.json"
-    if scores.is_file():
-        evaluation = json.loads(scores.read_text(encoding="utf-8"))
+    run = read_json(version / "run.json")
+    totals: _Object = {
+        about["schema"] if folder == version else folder.name: _totals(about)
+        for folder, about in _datasets_in(version)
+    }
+    if evaluation := read_json(version / "evaluation" / "evaluation.json"):
         totals = {"strict_f1": evaluation["scores"]["strict_f1"]["mean"]}
     return {
         "version": version.name,
@@ -49,9 +52,8 @@ def describe_version(version: Path) -> dict[str, object]:
 
 def date_of_dump(documents: Path, wiki: str) -> str:
     """Return the date of the dump that a version was made from; empty where it names none."""
-    file = documents / "documents" / "dataset.json"
-    plan = json.loads(file.read_text(encoding="utf-8"))["plan"] if file.is_file() else {}
-    names = [str(one["name"]) for one in plan.get("inputs", ())]
+    plan = read_json(documents / "documents" / "dataset.json").get("plan", {})
+    names = [str(file["name"]) for file in plan.get("inputs", ())]
     dates = [re.match(rf"{re.escape(wiki)}-(?:NS\d+-)?(\d{{8}})-", name) for name in names]
     return max((date[1] for date in dates if date), default="")
 
@@ -69,11 +71,10 @@ def _totals(about: _Object) -> dict[str, int]:
 
 def rows_in(output: Path) -> int:
     """Count the rows of all datasets in a folder."""
-    about = [json.loads(file.read_text(encoding="utf-8")) for file in _datasets_in(output)]
-    return sum(shard["rows"] for one in about for shard in one["shards"])
+    return sum(_totals(about)["rows"] for _, about in _datasets_in(output))
 
 
-def _datasets_in(folder: Path) -> Iterator[Path]:
-    """Find the ``dataset.json`` of a folder, and those in its subfolders."""
+def _datasets_in(folder: Path) -> Iterator[tuple[Path, _Object]]:
+    """Yield a folder and its ``dataset.json``, and those of its subfolders."""
     files = (folder / "dataset.json", *sorted(folder.glob("*/dataset.json")))
-    return (file for file in files if file.is_file())
+    return ((file.parent, about) for file in files if (about := read_json(file)))

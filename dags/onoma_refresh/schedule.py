@@ -1,47 +1,30 @@
 """The common parts of all DAGs: retries, limits, pools, assets, reports of failures, parameters."""
 
 import logging
-import os
 import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
-from airflow.sdk import Asset, Param, dag
+from airflow.sdk import DAG, Asset, Param
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from onoma_refresh.environment import without_airflow
-from onoma_refresh.settings import RefreshSettings, SettingsError, beside, check_store, read
+from onoma_refresh.job import JOBS, SHORT, DagTask, Params, Task, step
+from onoma_refresh.settings import ENVIRONMENT, RefreshSettings, SettingsError, read, settings_file
 
 if TYPE_CHECKING:
-    from airflow.sdk import DAG, Context
-    from airflow.sdk.types import DagRunProtocol
+    from airflow.sdk import Context
 
 log = logging.getLogger(__name__)
-Params = Mapping[str, Any]
-"""The parameters of a run. Any: the ``Param`` of each name defines its JSON type."""
-
-ENVIRONMENT: Final = "ONOMA_SETTINGS"
-"""The environment variable with the path of the settings; a run may name others beside them."""
-
-CRAWLS: Final = "onoma_crawls"
-"""The pool of crawls (see pools.json): one at a time, so that no host is crawled twice at once."""
-TRAINING: Final = "onoma_training"
-JOBS: Final = "onoma_jobs"
-
 CORPORA: Final = Asset("onoma_corpora", uri="x-onoma://corpora", group="onoma")
 """The asset with an event for each published version of a wiki: documents, vocabulary, examples."""
 NEWS: Final = Asset("onoma_news", uri="x-onoma://news", group="onoma")
 EDITIONS: Final = Asset("onoma_editions", uri="x-onoma://editions", group="onoma")
 ENCODERS: Final = Asset("onoma_encoders", uri="x-onoma://encoders", group="onoma")
 TAGGERS: Final = Asset("onoma_taggers", uri="x-onoma://taggers", group="onoma")
-
-SHORT: Final = timedelta(hours=1)
-"""The time limit of short tasks; ``JOB`` is for pipelines, ``TRAIN`` for training."""
-JOB: Final = timedelta(hours=24)
-TRAIN: Final = timedelta(days=7)
 
 
 def report_failure(context: "Context") -> None:
@@ -53,8 +36,8 @@ def report_failure(context: "Context") -> None:
     report = f"{where}: failed at try {task.try_number}.\n{context.get('exception')}\n"
     log.error("%s", report)
     try:
-        settings = _read(context["params"])
-    except (AirflowFailException, SettingsError):
+        settings = read(settings_file(context["params"]["settings"]))
+    except SettingsError:
         return  # the settings themselves are wrong
     if settings.on_failure:
         _pass_on(report, settings)
@@ -92,44 +75,36 @@ DEFAULTS: Final[dict[str, object]] = {
 """The default arguments of every task."""
 
 
-SETTINGS: Final = Param(
-    default=None,
-    type=["null", "string"],
-    description="another file in the folder of ONOMA_SETTINGS, as weekly.toml",
-)
-"""The parameter for another settings file; because null is allowed, its field may stay empty."""
-
-
-def load_settings(params: Params) -> RefreshSettings:
-    """Read the settings that the environment names, or the file that a parameter names.
-
-    Raises ``AirflowFailException`` where there are none, ``SettingsError`` where they are wrong, or
-    the store is missing.
-    """
-    settings = _read(params)
-    check_store(settings)
-    return settings
-
-
-def _read(params: Params) -> RefreshSettings:
-    owners = os.environ.get(ENVIRONMENT)
-    if not owners:
-        raise AirflowFailException(
-            f"no settings: name a TOML file in {ENVIRONMENT}, in the environment of the workers. "
-            "dags/samples/settings.toml is one; docs/airflow.md says more."
-        )
-    return read(beside(Path(owners), params["settings"]))
-
-
 def refresh_dag(
+    dag_id: str,
     doc: str,
+    expand: Callable[..., object],
     *,
+    table: str,
     schedule: str | Sequence[Asset],
-    params: Mapping[str, Param],
+    params: Mapping[str, Param] = MappingProxyType({}),
     is_paused_upon_creation: bool | None = None,
-) -> Callable[[Callable[..., None]], Callable[..., "DAG"]]:
-    """Make a DAG that runs once at a time, with the defaults of all DAGs here."""
-    return dag(
+) -> None:
+    """Make a DAG that runs once at a time, with a task group for each entry of a table.
+
+    ``expand`` is that of the task group; ``table`` is the name of the table's field in the
+    settings, and of the parameter that selects entries.
+    """
+    common = {
+        table: Param(
+            default=None,
+            type=["null", "array"],
+            items={"type": "string"},
+            description=f"{table} of the settings; none: all",
+        ),
+        "settings": Param(  # because null is allowed, its field may stay empty
+            default=None,
+            type=["null", "string"],
+            description=f"another file in the folder of {ENVIRONMENT}, as weekly.toml",
+        ),
+    }
+    with DAG(
+        dag_id,
         schedule=schedule,
         start_date=datetime(2026, 1, 1, tzinfo=UTC),
         catchup=False,
@@ -137,9 +112,35 @@ def refresh_dag(
         default_args=DEFAULTS,
         doc_md=doc,
         tags=["onoma"],
-        params={**params, "settings": SETTINGS},
+        params={**params, **common},
         is_paused_upon_creation=is_paused_upon_creation,
-    )
+    ):
+        expand(name=entries(table)())
+
+
+def entries(table: str) -> Task:
+    """Make the task that lists the entries of a table that a run is for."""
+
+    @step(task_id=table)
+    def names(job: DagTask) -> list[str]:
+        """List the entries of the settings that this run is for."""
+        return chosen(job.settings, table, job.params[table])
+
+    return names
+
+
+def chosen(settings: RefreshSettings, table: str, names: Sequence[str] | None) -> list[str]:
+    """Return the names that a run is for, each once: the given ones, or all of the table."""
+    known = getattr(settings, table)
+    if unknown := [name for name in names or () if name not in known]:
+        there = ", ".join(known) or "none"
+        raise AirflowFailException(
+            f"{', '.join(unknown)}: not in the settings. There are: {there}."
+        )
+    if not known:
+        header = RefreshSettings.model_fields[table].alias or table
+        raise AirflowSkipException(f"the settings have no [[{header}]].")
+    return list(dict.fromkeys(names or known))
 
 
 def whole(pattern: str) -> str:
@@ -156,28 +157,6 @@ def checked(params: Params, name: str, pattern: str) -> str | None:
     if value is not None and not re.fullmatch(pattern, value):
         raise AirflowFailException(f"{name} = {value!r}: does not match {pattern}.")
     return value
-
-
-def names_of(what: str) -> Param:
-    """Make a parameter that selects entries of the settings for a run."""
-    return Param(
-        default=None,
-        type=["null", "array"],
-        items={"type": "string"},
-        description=f"{what} of the settings; none: all",
-    )
-
-
-def chosen(known: Mapping[str, object], names: Sequence[str] | None, *, table: str) -> list[str]:
-    """Return the names that a run is for, each once: the given ones, or all."""
-    if unknown := [name for name in names or () if name not in known]:
-        there = ", ".join(known) or "none"
-        raise AirflowFailException(
-            f"{', '.join(unknown)}: not in the settings. There are: {there}."
-        )
-    if not known:
-        raise AirflowSkipException(f"the settings have no [[{table}]].")
-    return list(dict.fromkeys(names or known))
 
 
 def check_version(settings: RefreshSettings, shelves: Sequence[str], version: str) -> None:
@@ -206,12 +185,3 @@ def check_unchanged(
             "Mark this run as failed, and trigger a new one (with `date`, if it is to have this "
             "dump)."
         )
-
-
-def version_of(dag_run: "DagRunProtocol", form: str = "%Y%m%d") -> str:
-    """Return the name of what a run publishes: its date, the same for each run of that date.
-
-    A run that assets started has no logical date; its name is made from the time when it was due.
-    """
-    date: datetime = dag_run.logical_date or dag_run.run_after
-    return date.strftime(form)

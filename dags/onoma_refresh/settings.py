@@ -24,6 +24,8 @@ from pydantic import (
     model_validator,
 )
 
+ENVIRONMENT = "ONOMA_SETTINGS"
+"""The environment variable with the path of the settings; a run may name others beside them."""
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 """The pattern of names that become names of files or folders."""
 T = TypeVar("T")
@@ -228,19 +230,22 @@ class RefreshSettings(_Table):
         return there.is_dir() and current is not None and current != there
 
 
-def beside(owners: Path, name: str | None) -> Path:
-    """Return the file of the server's owner, or another file in its folder.
+def settings_file(name: str | None) -> Path:
+    """Return the file that the environment names, or another file in its folder.
 
     Raises ``SettingsError`` for any other name: settings name commands that are run, so whoever
     starts a run may only choose among existing files.
     """
-    if not name:
-        return owners
-    if not (re.fullmatch(NAME, name) and name.endswith(".toml")):
+    if not (owners := os.environ.get(ENVIRONMENT)):
         raise SettingsError(
-            f"settings = {name!r}: must be the name of a file in {owners.parent}, as weekly.toml."
+            f"no settings: name a TOML file in {ENVIRONMENT}, in the environment of the workers. "
+            "dags/samples/settings.toml is one; docs/airflow.md says more."
         )
-    return owners.with_name(name)
+    if name and not (re.fullmatch(NAME, name) and name.endswith(".toml")):
+        raise SettingsError(
+            f"settings = {name!r}: must be the name of a file beside {owners}, as weekly.toml."
+        )
+    return Path(owners).with_name(name) if name else Path(owners)
 
 
 def read(path: Path) -> RefreshSettings:

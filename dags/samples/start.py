@@ -56,12 +56,14 @@ def main() -> int:
     """Serve the dump, and run Airflow until it ends, or until Ctrl-C or SIGTERM."""
     os.umask(0o077)  # files are readable by this user alone
     page = int(os.environ.get("AIRFLOW__API__PORT", "8080"))
-    if is_taken(page):
-        raise SystemExit(f"port {page}: something runs there. Set AIRFLOW__API__PORT to another.")
+    settings = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))
+    mirror = urlsplit(settings["wiki"][0]["mirror"]).port or 80
+    for port, where in ((page, "AIRFLOW__API__PORT"), (mirror, f"{SETTINGS} (mirror)")):
+        if is_taken(port):
+            raise SystemExit(f"port {port}: something runs there. Set another in {where}.")
     HOME.mkdir(exist_ok=True)
     HOME.chmod(0o700)
-    settings = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))
-    with served(HOME / "mirror", urlsplit(settings["wiki"][0]["mirror"]).port or 80):
+    with served(HOME / "mirror", mirror):
         write_mirror(HOME / "mirror")  # only now, as another process could be serving this folder
         sys.stdout.write(f"http://localhost:{page} in half a minute. Ctrl-C ends it.\n")
         sys.stdout.flush()
@@ -149,18 +151,10 @@ def write_mirror(folder: Path) -> None:
 def served(folder: Path, port: int) -> Iterator[int]:
     """Serve a folder on loopback; port 0 takes any free port."""
     handler = functools.partial(_Quiet, directory=str(folder))
-    try:
-        server = ThreadingHTTPServer(("127.0.0.1", port), handler)
-    except OSError as error:
-        raise SystemExit(
-            f"port {port}: {error.strerror}. Choose another in {SETTINGS} (mirror)."
-        ) from error
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    with ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.server_port
-    finally:
         server.shutdown()
-        server.server_close()
 
 
 class _Quiet(SimpleHTTPRequestHandler):

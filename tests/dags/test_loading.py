@@ -79,7 +79,7 @@ def test_a_file_imports_airflow_and_what_it_brings_alone(file):
             assert not node.level
             names.add(node.module.partition(".")[0])
 
-    assert names <= {*sys.stdlib_module_names, "airflow", "pydantic", "onoma_refresh"}
+    assert names <= {*sys.stdlib_module_names, "airflow", "psutil", "pydantic", "onoma_refresh"}
 
 
 def test_each_file_has_one_dag_of_its_name_without_errors(loaded):
@@ -125,7 +125,8 @@ def test_a_parameter_matches_its_pattern_as_a_whole_and_in_ascii(loaded):
 USE = """
 import sys
 from airflow.sdk.exceptions import AirflowFailException
-from onoma_refresh.schedule import checked, load_settings
+from onoma_refresh.job import load_settings
+from onoma_refresh.schedule import checked
 from onoma_refresh.settings import SettingsError
 uses = [lambda name=name: load_settings(dict(settings=name)) for name in {names!r}]
 uses += [lambda: checked(dict(date="20261101\\n"), "date", "[0-9]{{8}}")]
@@ -158,7 +159,7 @@ from onoma_refresh.schedule import chosen
 from onoma_refresh.settings import read
 settings = read(Path({settings!r}))
 earlier = _plan(settings, settings.news["portal"], "20261101T0430")["earlier"]
-print(json.dumps([earlier, chosen(settings.news, ["portal", "portal"], table="news")]))
+print(json.dumps([earlier, chosen(settings, "news", ["portal", "portal"])]))
 """
 
 
@@ -210,15 +211,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from datetime import datetime
 from airflow.sdk.exceptions import AirflowSkipException
-from model_refresh import CORPORA, models as listed, plan
+from model_refresh import CORPORA, plan
+from onoma_refresh.schedule import entries
 def models(run, *events):
     due = SimpleNamespace(logical_date=None, run_after=datetime(2026, 11, 22), run_id=run)
     events = dict([(CORPORA, [SimpleNamespace(extra=extra) for extra in events])])
     context = dict(params=dict(settings=None, models=None), dag_run=due)
     found = []
-    for name in listed.function(**context):
+    for name in entries("models").function(**context):
         try:
-            found.append(plan.function(name, **context, triggering_asset_events=events)["model"])
+            found.append(plan.function(name, **context, triggering_asset_events=events)["name"])
         except AirflowSkipException as skipped:
             last = str(skipped)
     return found or last
@@ -272,8 +274,8 @@ from types import SimpleNamespace
 from datetime import datetime
 from airflow.sdk.exceptions import AirflowFailException
 import corpus_refresh
-from onoma_refresh.job import DagTask
-from onoma_refresh.schedule import load_settings, report_failure
+from onoma_refresh.job import DagTask, load_settings
+from onoma_refresh.schedule import entries, report_failure
 params = dict(settings=None, wikis=None, version=None)
 run = SimpleNamespace(logical_date=datetime(2026, 12, 8), run_id="1")
 def told(task, *made):
@@ -289,12 +291,11 @@ task = SimpleNamespace(dag_id="a", task_id="b", map_index=-1, try_number=1)
 report_failure(dict(task_instance=task, run_id="1", params=params))
 (store / "dawiki/current").write_text("20261207")
 found.append(told(corpus_refresh.publish, plan, dict()))
-DagTask(load_settings(params), dict()).remove_pins("dawiki")
 DagTask(load_settings(params), dict()).remove_dumps("dawiki")
-found += [sorted(file.name for file in (work / name).iterdir()) for name in ("pins", "dumps")]
+found.append(sorted(file.name for file in (work / "dumps").iterdir()))
 shutil.rmtree(store / "dawiki/20261207")
 found.append(told(corpus_refresh.plan, "dawiki"))
-found.append([told(corpus_refresh.wikis), told(corpus_refresh.plan, "fiwiki")["previous"]])
+found.append([told(entries("wikis")), told(corpus_refresh.plan, "fiwiki")["previous"]])
 (store / "dawiki/current").unlink()
 found.append(told(corpus_refresh.plan, "dawiki"))
 (store / "dawiki/current").write_text("20261108")
@@ -306,8 +307,11 @@ def note(self, module, *arguments):
     ran.append(arguments)
     raise AirflowFailException("not run")
 DagTask.run = note
-for params["date"] in ("latest-complete", "20261001"):
-    told(corpus_refresh.download, plan)
+repeated = dict(plan, version="20261108", work=plan["work"].replace("20261208", "20261108"))
+for planned, params["date"] in (
+    (plan, "latest-complete"), (plan, "20261001"), (repeated, "latest-complete")
+):
+    told(corpus_refresh.download, planned)
 found += [[str(argument) for argument in arguments] for arguments in ran]
 settings = Path({folder!r}, "settings.toml")
 settings.write_text(settings.read_text().replace("dawiki", "svwiki"))
@@ -338,11 +342,7 @@ def told(run_code, tmp_path_factory):
     (store / "dawiki" / "current").write_text("20261108\n")
     (store / "other").mkdir()
     (store / "other" / "current").write_text("1\n")
-    (folder / "work" / "dawiki" / "20261008").mkdir(parents=True)  # of a run that failed
-    (folder / "work" / "pins").mkdir()
-    for version in ("20260908", "20261008", "20261108"):
-        (folder / "work" / "pins" / f"dawiki-{version}.json").write_text('{"date": "20260901"}')
-    (folder / "work" / "dumps").mkdir()
+    (folder / "work" / "dumps").mkdir(parents=True)
     (folder / "work" / "dumps" / "dawiki-20261101.lock.json").write_text('{"files": []}')
     for name in ("20261001-pages.xml.bz2", "20261101-pages", "20261201-pages", "NS0-20261001-E"):
         (folder / "work" / "dumps" / f".dawiki-{name}.0123.partial").touch()
@@ -350,7 +350,6 @@ def told(run_code, tmp_path_factory):
     names = (
         "accepted",
         "replaced",
-        "pins",
         "dumps",
         "deleted",
         "others",
@@ -358,6 +357,7 @@ def told(run_code, tmp_path_factory):
         "lost",
         "newest",
         "named",
+        "repeated",
         "renamed",
     )
     return dict(zip(names, json.loads(answers), strict=True)) | {"log": "\n".join(log)}
@@ -375,10 +375,6 @@ def test_a_command_for_reports_that_cannot_be_run_is_named(told):
 
 def test_a_run_does_not_replace_what_another_published_since_it_began(told):
     assert "dawiki/20261207: became current after this run was planned" in told["replaced"]
-
-
-def test_notes_of_runs_that_left_nothing_are_removed(told):
-    assert told["pins"] == ["dawiki-20261008.json", "dawiki-20261108.json"]
 
 
 def test_what_has_come_of_a_dump_that_was_given_up_for_a_newer_one_is_removed(told):
@@ -411,6 +407,10 @@ def test_no_older_dump_than_that_of_the_current_version_is_taken_unless_it_is_na
     assert "--date latest-complete --not-before 20261101" in newest
     assert "--date 20261001" in named
     assert "--not-before" not in named
+
+
+def test_a_run_that_is_repeated_takes_the_dump_that_it_has_published(told):
+    assert "--date 20261101" in " ".join(told["repeated"])
 
 
 def test_an_entry_that_was_taken_out_of_the_settings_is_named(told):

@@ -129,15 +129,6 @@ def test_an_old_run_that_is_repeated_does_not_bring_its_version_back(runs):
     assert {current(store / shelf).name for shelf in SHELVES} == {"20270208"}
 
 
-def test_notes_of_the_dumps_of_runs_go_with_what_the_runs_made(runs):
-    pins = {file.name for file in (runs.corpus.folder / "work" / "pins").iterdir()}
-
-    # those of three versions, and of the run that was stopped by drift
-    assert pins == {f"kleinwiki-{date}.json" for date in ("20261108", "20261208", "20270208")} | {
-        "kleinwiki-20270108.json"
-    }
-
-
 def test_news_whose_vocabulary_is_missing_do_not_stop_others(runs):
     news, store = runs.corpus.steps[6], runs.corpus.folder / "store"
 
