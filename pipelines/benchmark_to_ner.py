@@ -186,7 +186,7 @@ def _layout(file: InputFile, options: Options) -> FileLayout:
     check_tag(options.lang)
     said = Overrides(options.format, options.scheme, options.tag_column, options.inner_column)
     encoding = options.encoding and check_encoding(options.encoding)
-    layout = describe(Path(file.path), name=file.name, said=said, encoding=encoding)
+    layout = describe(Path(file.path), name=file.name, overrides=said, encoding=encoding)
     return replace(layout, lang=options.lang) if "--lang" in layout.kind.options else layout
 
 

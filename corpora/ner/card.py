@@ -225,10 +225,10 @@ def to_markdown(
 
     ``warnings`` come first in the summary; ``sections`` come at the end.
     """
-    about = [f"**{name}:** {note}" for name, note in (notes or {}).items()]
+    notes_shown = [f"**{name}:** {note}" for name, note in (notes or {}).items()]
     findings = [f"**{text}**" for text in warnings] + [*list_findings(health)]
     blocks = [
-        [f"# {title}", *([_bullets(about)] if about else [])],
+        [f"# {title}", *([_bullets(notes_shown)] if notes_shown else [])],
         ["## In short", _bullets(findings or ["Nothing stands out."])],
         ["## Counts", *_show_counts(health)],
         ["## Leaks", *_show_leaks(health.leaks)],
@@ -253,15 +253,15 @@ def _show_counts(health: Health) -> list[str]:
     for name in ("not_tagged", "sentences", "tokens"):
         counts = [getattr(row, name) for row in rows]
         lines.append([name.replace("_", " "), sum(counts), *counts, ""])
-    about = (
+    explanation = (
         "An entity is a `B-` tag, which is a span of strict IOB2; the last column counts adjacent "
         "spans of one class as one. *Not tagged* are tokens with the tag `O`."
     )
-    return [about, table(["", "all", *columns, "all, adjacent joined"], lines)]
+    return [explanation, table(["", "all", *columns, "all, adjacent joined"], lines)]
 
 
 def _show_leaks(leaks: Sequence[Leak]) -> list[str]:
-    about = (
+    explanation = (
         "Sentences that stand token by token in train. A model can have learned them by heart: "
         "score the others separately. Short ones (headings, dates, greetings) recur by nature."
     )
@@ -278,11 +278,11 @@ def _show_leaks(leaks: Sequence[Leak]) -> list[str]:
         ]
         for leak in _by_split(leaks)
     ]
-    return [about, table(head, rows)] if rows else [_NOTHING]
+    return [explanation, table(head, rows)] if rows else [_NOTHING]
 
 
 def _show_seen(seen: Sequence[Seen]) -> list[str]:
-    about = (
+    explanation = (
         "Mentions whose tokens are exactly those of some mention in train. The higher the ratio, "
         "the less a score says about names that are new."
     )
@@ -298,7 +298,7 @@ def _show_seen(seen: Sequence[Seen]) -> list[str]:
         ]
         for row in _by_split(seen)
     ]
-    return [about, table(head, rows)] if rows else [_NOTHING]
+    return [explanation, table(head, rows)] if rows else [_NOTHING]
 
 
 def _show_gazetteer(gazetteer: GazetteerScores | None) -> list[str]:
@@ -308,7 +308,7 @@ def _show_gazetteer(gazetteer: GazetteerScores | None) -> list[str]:
     if gazetteer.threshold is not None:
         chosen = f"names in at least {gazetteer.threshold:.2f} of their occurrences (best on dev)"
         used[chosen] = gazetteer.scores
-    about = (
+    explanation = (
         f"The {gazetteer.forms:,} mention forms of train, each with its most frequent label, are "
         "looked up from left to right, the longest first. A model that scores below this has "
         "learned nothing about new names. Scores are strict (both ends and the label), micro."
@@ -318,20 +318,20 @@ def _show_gazetteer(gazetteer: GazetteerScores | None) -> list[str]:
         for name, scores in used.items()
         for split, s in ((split, scores[split]) for split in _order(scores))
     ]
-    return [about, table(["used", "split", "precision", "recall", "F1"], rows)]
+    return [explanation, table(["used", "split", "precision", "recall", "F1"], rows)]
 
 
 def _show_conflicts(conflicts: Conflicts) -> list[str]:
     if not conflicts.sentences:
         return ["None: sentences with the same tokens have the same tags."]
     within = (f"{conflicts.within[split]:,} inside {split}" for split in _order(conflicts.within))
-    about = (
+    explanation = (
         f"Distinct sentences that are tagged in more than one way: {conflicts.sentences:,} "
         f"({conflicts.copies:,} copies). Of these, {', '.join(within)}, and "
         f"{conflicts.only_across:,} only between splits. From the sentence alone no model can "
         "tell which way was meant. For example:"
     )
-    return [about, _bullets(map(_show_conflict, conflicts.examples))]
+    return [explanation, _bullets(map(_show_conflict, conflicts.examples))]
 
 
 def _show_conflict(conflict: Conflict) -> str:
@@ -346,7 +346,7 @@ def _show_conflict(conflict: Conflict) -> str:
 def _show_ambiguous(forms: Sequence[AmbiguousForm]) -> list[str]:
     if not forms:
         return ["None: every mention form has one label."]
-    about = (
+    explanation = (
         f"Mention forms with more than one label: {len(forms):,}. Mentions that do not have the "
         f"most frequent label of their form: {sum(form.minority for form in forms):,}. Some are "
         "truly ambiguous, some are slips."
@@ -355,11 +355,11 @@ def _show_ambiguous(forms: Sequence[AmbiguousForm]) -> list[str]:
         f"{_code(form.form)}: " + ", ".join(f"{label} {n}" for label, n in form.labels.items())
         for form in forms[:MAX_ROWS]
     )
-    return [about, _bullets(rows)]
+    return [explanation, _bullets(rows)]
 
 
 def _show_tags(health: Health) -> list[str]:
-    about = (
+    explanation = (
         "*Illegal* is an orphan `I-` tag, with nothing of its class before it: strict IOB2 reads "
         "no span there. *Adjacent* is a `B-` directly after a token of its class: two names side "
         "by side, or one that was cut in two and now counts twice."
@@ -369,7 +369,7 @@ def _show_tags(health: Health) -> list[str]:
     lines = [[name, r.orphans, r.adjacent, r.one_token, r.longest] for name, r in rows]
     spellings = [", ".join(map(_code, group)) for group in health.spellings]
     same = f"Labels that seem to be one: {'; '.join(spellings) or 'none'}."
-    return [about, table(head, lines), same]
+    return [explanation, table(head, lines), same]
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], *, n_words: int = 1) -> str:

@@ -110,8 +110,8 @@ def _rows_of_split(shards: Iterable[Path], split: str) -> Iterator[pa.RecordBatc
     for path in shards:
         for batch in read_batches(path, SCHEMAS["ner"], columns=("split", "tokens", "tags")):
             lengths = pc.list_value_length(batch.column("tokens"))
-            kept = pc.and_(pc.equal(batch.column("split"), split), pc.greater(lengths, 0))
-            yield batch if pc.all(kept, min_count=0).as_py() else batch.filter(kept)
+            is_in_split = pc.and_(pc.equal(batch.column("split"), split), pc.greater(lengths, 0))
+            yield batch if pc.all(is_in_split, min_count=0).as_py() else batch.filter(is_in_split)
 
 
 def columns_of_split(shards: Iterable[Path], split: str) -> Iterator[SentenceColumns]:

@@ -197,23 +197,23 @@ class _Table:
         return [index for index in range(1, self.n_columns) if self.has_names(index)]
 
 
-def detect_layout(head: str, *, name: str, said: Overrides) -> FileLayout:
+def detect_layout(head: str, *, name: str, overrides: Overrides) -> FileLayout:
     """Detect the layout of a file from its beginning, which ends with a whole line.
 
     Raises ``UsageError`` if it is none of ``FORMATS``, or not the one that the user named.
     """
     text = head.removeprefix("\ufeff")
-    form = said.format or _by_beginning(text, name=name)
+    form = overrides.format or _by_beginning(text, name=name)
     if form and (FORMATS[form].is_json or _begins(text, form, name=name)):
-        layout = FileLayout(format=form, key=said.tag_column or "")
+        layout = FileLayout(format=form, key=overrides.tag_column or "")
         if form == "webanno":
-            layout = webanno_layout(text, name=name, tag_column=said.tag_column)
-    elif form in {None, "csv"} and (layout_of_csv := _csv(text, name=name, said=said)):
+            layout = webanno_layout(text, name=name, tag_column=overrides.tag_column)
+    elif form in {None, "csv"} and (layout_of_csv := _csv(text, name=name, overrides=overrides)):
         layout = layout_of_csv
     else:
-        layout = _detect_columns(text, name=name, said=said)
-    check_options(layout, said, name=name)
-    return replace(layout, scheme=_scheme(text, layout, said=said))
+        layout = _detect_columns(text, name=name, overrides=overrides)
+    check_options(layout, overrides, name=name)
+    return replace(layout, scheme=_scheme(text, layout, overrides=overrides))
 
 
 def _by_beginning(text: str, *, name: str) -> str | None:
@@ -233,13 +233,13 @@ def _begins(text: str, form: str, *, name: str) -> bool:
     return bool(pattern and re.match(pattern, text))
 
 
-def check_options(layout: FileLayout, said: Overrides, *, name: str) -> None:
+def check_options(layout: FileLayout, overrides: Overrides, *, name: str) -> None:
     """Raise ``UsageError`` for an option about which the format has nothing to say."""
     kind = layout.kind
     unknown = {
-        "--tag-column": said.tag_column and "--tag-column" not in kind.options,
-        "--inner-column": said.inner_column and "--inner-column" not in kind.options,
-        "--scheme": said.scheme and kind.scheme not in {None, said.scheme},
+        "--tag-column": overrides.tag_column and "--tag-column" not in kind.options,
+        "--inner-column": overrides.inner_column and "--inner-column" not in kind.options,
+        "--scheme": overrides.scheme and kind.scheme not in {None, overrides.scheme},
     }
     if options := [option for option, is_unknown in unknown.items() if is_unknown]:
         raise UsageError(
@@ -256,27 +256,29 @@ def _json(text: str, *, name: str) -> str | None:
     return "json" if is_array else format_of(text, name=name)
 
 
-def _csv(text: str, *, name: str, said: Overrides) -> FileLayout | None:
+def _csv(text: str, *, name: str, overrides: Overrides) -> FileLayout | None:
     """Find the columns of CSV by its header."""
     from corpora.ner.csv import check_tags, csv_layout
 
-    found = csv_layout(text, name=name, is_said=said.format == "csv", tag_column=said.tag_column)
-    if found is None:
+    columns = csv_layout(
+        text, name=name, is_said=overrides.format == "csv", tag_column=overrides.tag_column
+    )
+    if columns is None:
         return None
-    layout = _named(found[0], said, found[1])
+    layout = _named(columns[0], overrides, columns[1])
     check_tags(text, layout, name=name)
     return layout
 
 
-def _detect_columns(text: str, *, name: str, said: Overrides) -> FileLayout:
+def _detect_columns(text: str, *, name: str, overrides: Overrides) -> FileLayout:
     lines = [line.rstrip("\r") for line in text.split("\n")]
     if lines[0].startswith("TOKEN\t") and "\tNE-" in lines[0]:
-        return _hipe(lines[0], name=name, said=said)
+        return _hipe(lines[0], name=name, overrides=overrides)
     rows = [line for line in lines[:MAX_LINES] if line.strip()]
     header = _GLOBAL_COLUMNS.fullmatch("".join(rows[:1]))
-    if header and said.format in {None, "conllup"}:
-        return _conllup(header[1].split(), name=name, said=said)
-    if said.format in {None, "conllu"} and (key := _key_of_names(rows, said)):
+    if header and overrides.format in {None, "conllup"}:
+        return _conllup(header[1].split(), name=name, overrides=overrides)
+    if overrides.format in {None, "conllu"} and (key := _key_of_names(rows, overrides)):
         return FileLayout(
             format="conllu",
             n_columns=N_CONLLU,
@@ -288,17 +290,19 @@ def _detect_columns(text: str, *, name: str, said: Overrides) -> FileLayout:
         )
     plain = [line for line in rows if not _MARK.match(line)]
     tables = (plain, rows, [line for line in plain if line[0] not in _OTHER_MARKS])
-    table = next((found for some in tables if (found := _Table.of(some, form=said.format))), None)
-    layout = _of_table(table, lines, said=said) if table else None
-    if table and said.tag_column is None and said.format is None:
+    table = next(
+        (found for some in tables if (found := _Table.of(some, form=overrides.format))), None
+    )
+    layout = _of_table(table, lines, overrides=overrides) if table else None
+    if table and overrides.tag_column is None and overrides.format is None:
         _check_levels(table, layout, name=name)
     for form in ("bars", "slashes") if layout is None else ():
-        if said.format in {None, form} and (of_bars := bars_layout(rows, form)):
+        if overrides.format in {None, form} and (of_bars := bars_layout(rows, form)):
             return of_bars
-    if layout is None and said.format in {None, "markup"} and names_in_text(text):
+    if layout is None and overrides.format in {None, "markup"} and names_in_text(text):
         return FileLayout(format="markup")
     if layout is None:
-        raise _unknown(text, name=name, said=said)
+        raise _unknown(text, name=name, overrides=overrides)
     return layout
 
 
@@ -315,12 +319,10 @@ def _check_levels(table: _Table, layout: FileLayout | None, *, name: str) -> Non
             )
 
 
-def _unknown(text: str, *, name: str, said: Overrides) -> UsageError:
-    if said.format:
-        return UsageError(
-            f"{name}: is not laid out as {said.format}: {FORMATS[said.format].about}. Name another "
-            "--format, or none."
-        )
+def _unknown(text: str, *, name: str, overrides: Overrides) -> UsageError:
+    if overrides.format:
+        about = f"{overrides.format}: {FORMATS[overrides.format].about}"
+        return UsageError(f"{name}: is not laid out as {about}. Name another --format, or none.")
     if keys := _keys(text):
         return UsageError(
             f"{name}: in no format that is known: JSON whose first object has {keys}. Write texts "
@@ -358,11 +360,11 @@ def _keys(text: str) -> str:
 
     if text.lstrip()[:1] not in {"{", "["}:
         return ""
-    found = (record for _, record in records(text.encode(), where="") if isinstance(record, dict))
-    return ", ".join(map(repr, next(found, {})))[:200]
+    objects = (record for _, record in records(text.encode(), where="") if isinstance(record, dict))
+    return ", ".join(map(repr, next(objects, {})))[:200]
 
 
-def _of_table(table: _Table, lines: Sequence[str], *, said: Overrides) -> FileLayout | None:
+def _of_table(table: _Table, lines: Sequence[str], *, overrides: Overrides) -> FileLayout | None:
     """Detect the meaning of the columns."""
     marked: dict[str, list[int]] = {mark: [] for mark in f"#<{_OTHER_MARKS}"}
     for number, line in enumerate(lines):
@@ -395,11 +397,11 @@ def _of_table(table: _Table, lines: Sequence[str], *, said: Overrides) -> FileLa
         layout = _two_columns(layout, table, lines)
     if any(lines[n].startswith("<title>") for n in marked["<"]):
         layout = replace(layout, format="titles", tag=n - 1, inner=None)
-    if said.format in {None, "labels"} and (found := _of_labels(layout, table, said)):
+    if overrides.format in {None, "labels"} and (found := _of_labels(layout, table, overrides)):
         return found
-    if said.format and not FORMATS[said.format].table:
+    if overrides.format and not FORMATS[overrides.format].table:
         return None
-    layout = _named(layout, said)
+    layout = _named(layout, overrides)
     if max(layout.tag, layout.inner or 0) >= n:
         return None
     layout = replace(layout, spelling=table.spelling(layout.tag))
@@ -421,17 +423,17 @@ def _other_marks(
             yield mark
 
 
-def _of_labels(layout: FileLayout, table: _Table, said: Overrides) -> FileLayout | None:
+def _of_labels(layout: FileLayout, table: _Table, overrides: Overrides) -> FileLayout | None:
     """Return the layout if the column of tags holds labels, or the user says so."""
     tag = 2 if table.is_numbered else layout.tag
-    if said.tag_column is not None:
-        tag = _column(said.tag_column, (), option="--tag-column", n=table.n_columns)
-    is_said = said.format == "labels"
+    if overrides.tag_column is not None:
+        tag = _column(overrides.tag_column, (), option="--tag-column", n=table.n_columns)
+    is_said = overrides.format == "labels"
     is_other = layout.format == "titles" or layout.inner is not None
     if (is_other and not is_said) or not table.has_labels(tag, is_said=is_said):
         return None
     plain = replace(layout, format="labels", tag=tag, inner=None, prefix="", has_digits=False)
-    return _named(plain, replace(said, tag_column=None))
+    return _named(plain, replace(overrides, tag_column=None))
 
 
 def _two_columns(layout: FileLayout, table: _Table, lines: Sequence[str]) -> FileLayout:
@@ -450,10 +452,10 @@ def _two_columns(layout: FileLayout, table: _Table, lines: Sequence[str]) -> Fil
     return layout
 
 
-def _hipe(header: str, *, name: str, said: Overrides) -> FileLayout:
+def _hipe(header: str, *, name: str, overrides: Overrides) -> FileLayout:
     columns = header.split("\t")
     known = {column: index for index, column in enumerate(columns)}
-    if "NE-COARSE-LIT" not in known and said.tag_column is None:
+    if "NE-COARSE-LIT" not in known and overrides.tag_column is None:
         raise UsageError(f"{name}: has no NE-COARSE-LIT. Name the column with --tag-column.")
     layout = FileLayout(
         format="hipe",
@@ -463,13 +465,13 @@ def _hipe(header: str, *, name: str, said: Overrides) -> FileLayout:
         misc=known.get("MISC"),
         has_comments=True,
     )
-    return _named(layout, said, columns)
+    return _named(layout, overrides, columns)
 
 
-def _conllup(columns: Sequence[str], *, name: str, said: Overrides) -> FileLayout:
+def _conllup(columns: Sequence[str], *, name: str, overrides: Overrides) -> FileLayout:
     """Find the columns of tokens and names (universaldependencies.org/ext-format.html)."""
     of_names = [column for column in columns if _OF_NAMES.fullmatch(column)]
-    if "FORM" not in columns or not (of_names or said.tag_column):
+    if "FORM" not in columns or not (of_names or overrides.tag_column):
         raise UsageError(
             f"{name}: has no columns FORM and NER among {', '.join(columns)}. Name that of names "
             "with --tag-column, or leave the file out with --exclude."
@@ -482,10 +484,10 @@ def _conllup(columns: Sequence[str], *, name: str, said: Overrides) -> FileLayou
         is_numbered=columns[0] == "ID",
         has_comments=True,
     )
-    return _named(layout, said, columns)
+    return _named(layout, overrides, columns)
 
 
-def _key_of_names(rows: Sequence[str], said: Overrides) -> str:
+def _key_of_names(rows: Sequence[str], overrides: Overrides) -> str:
     """Find the key in MISC of CoNLL-U whose values are tags of names; empty if there is none."""
     of_tokens = [line for line in rows if not line.startswith("#")]
     misc = [line.rpartition("\t")[2] for line in of_tokens if line.count("\t") == N_CONLLU - 1]
@@ -494,8 +496,8 @@ def _key_of_names(rows: Sequence[str], said: Overrides) -> str:
     values: dict[str, Counter[str]] = {}
     for key, _, value in (pair.partition("=") for cell in misc for pair in cell.split("|")):
         values.setdefault(key, Counter())[value] += 1
-    if said.tag_column is not None:
-        return said.tag_column if said.tag_column in values else ""
+    if overrides.tag_column is not None:
+        return overrides.tag_column if overrides.tag_column in values else ""
     of_names = [
         key
         for key, found in values.items()
@@ -507,28 +509,32 @@ def _key_of_names(rows: Sequence[str], said: Overrides) -> str:
     )
 
 
-def _named(layout: FileLayout, said: Overrides, columns: Sequence[str] = ()) -> FileLayout:
+def _named(layout: FileLayout, overrides: Overrides, columns: Sequence[str] = ()) -> FileLayout:
     """Apply the user's statements to a layout."""
     n_columns = layout.n_columns
-    if said.format and said.format != layout.format and (table := FORMATS[said.format].table):
+    if (
+        overrides.format
+        and overrides.format != layout.format
+        and (table := FORMATS[overrides.format].table)
+    ):
         token, tag, inner = table
         layout = replace(
             layout,
-            format=said.format,
+            format=overrides.format,
             token=token,
             tag=tag % n_columns,
             inner=inner,
-            is_numbered=said.format in {"germeval", "uner"},
-            prefix=layout.prefix if said.format == "wikiann" else "",
-            has_digits=said.format == "weibo",
+            is_numbered=overrides.format in {"germeval", "uner"},
+            prefix=layout.prefix if overrides.format == "wikiann" else "",
+            has_digits=overrides.format == "weibo",
         )
-    if said.tag_column is not None:
-        tag = _column(said.tag_column, columns, option="--tag-column", n=n_columns)
+    if overrides.tag_column is not None:
+        tag = _column(overrides.tag_column, columns, option="--tag-column", n=n_columns)
         layout = replace(layout, tag=tag)
-    if said.inner_column == "none":
+    if overrides.inner_column == "none":
         layout = replace(layout, inner=None)
-    elif said.inner_column is not None:
-        inner = _column(said.inner_column, columns, option="--inner-column", n=n_columns)
+    elif overrides.inner_column is not None:
+        inner = _column(overrides.inner_column, columns, option="--inner-column", n=n_columns)
         layout = replace(layout, inner=inner)
     return layout
 
@@ -542,12 +548,12 @@ def _column(text: str, columns: Sequence[str], *, option: str, n: int) -> int:
     raise UsageError(f"{option} {text}: no such column. There are {there}.")
 
 
-def _scheme(text: str, layout: FileLayout, *, said: Overrides) -> str:
+def _scheme(text: str, layout: FileLayout, *, overrides: Overrides) -> str:
     """Detect the scheme from the sentences at the beginning, unless the user or the format says."""
-    if scheme := layout.kind.scheme or said.scheme:
+    if scheme := layout.kind.scheme or overrides.scheme:
         return scheme
     from corpora.ner.found import Origin
     from corpora.ner.readers import read_text
 
-    found = read_text(text.encode(), layout, Origin("head"))
-    return detect_scheme(found.tags, found.begins)
+    sentences = read_text(text.encode(), layout, Origin("head"))
+    return detect_scheme(sentences.tags, sentences.begins)

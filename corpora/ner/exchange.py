@@ -76,11 +76,11 @@ def tokens_of(document: Document) -> list[Span]:
     """Split a text into tokens; the bounds of names and sentences also are bounds of tokens."""
     spans = [*named(document), *document.sentences]
     cuts = sorted({place for span in spans for place in (span.start, span.end)})
-    found: list[Span] = []
+    tokens: list[Span] = []
     for match in _TOKENS.finditer(document.text):
         inside = cuts[bisect_right(cuts, match.start()) : bisect_left(cuts, match.end())]
-        found += [Span(a, b) for a, b in pairwise([match.start(), *inside, match.end()])]
-    return found
+        tokens += [Span(a, b) for a, b in pairwise([match.start(), *inside, match.end()])]
+    return tokens
 
 
 def _types() -> "TypeSystem":
@@ -108,16 +108,20 @@ def _cas_of(document: Document) -> "Cas":
     cas = cassis.Cas(typesystem=types)
     cas.sofa_string, cas.sofa_mime = document.text, "text/plain"
     meta = types.get_type(_META)
-    about = {"documentId": document.id, "documentTitle": document.id}
-    cas.add(meta(begin=0, end=len(document.text), **about))
+    details = {"documentId": document.id, "documentTitle": document.id}
+    cas.add(meta(begin=0, end=len(document.text), **details))
     kinds = {name: types.get_type(f"{_SEGMENT}.{name}") for name in ("Sentence", "Token")}
     for sentence in document.sentences:
         cas.add(kinds["Sentence"](begin=sentence.start, end=sentence.end))
     for token in tokens_of(document):
         cas.add(kinds["Token"](begin=token.start, end=token.end))
     kind = types.get_type(_NAME)
-    for one in named(document):
-        cas.add(kind(begin=one.start, end=one.end, value=one.label, identifier=one.entity))
+    for mention in named(document):
+        cas.add(
+            kind(
+                begin=mention.start, end=mention.end, value=mention.label, identifier=mention.entity
+            )
+        )
     return cas
 
 
@@ -210,14 +214,14 @@ def _read_cas_json(path: Path) -> Annotated:
 
 def _of_cas(cas: "Cas", path: Path) -> Annotated:
     known = {kind.name for kind in cas.typesystem.get_types()}
-    found = cas.select(_NAME) if _NAME in known else []
+    annotations = cas.select(_NAME) if _NAME in known else []
     mentions = [
         _mention((one.begin, one.end), one.value, getattr(one, "identifier", None))
-        for one in found
+        for one in annotations
         if one.begin < one.end
     ]
-    about = cas.select(_META) if _META in known else []
-    name = next((one.documentId for one in about if one.documentId), path.stem)
+    metadata = cas.select(_META) if _META in known else []
+    name = next((one.documentId for one in metadata if one.documentId), path.stem)
     return Annotated(name, cas.sofa_string, tuple(mentions))
 
 
@@ -229,14 +233,14 @@ def _write_brat(document: Document, path: Path) -> None:
     """Write the text, and the names beside it: ``T`` lines, and ``N`` lines with the ids."""
     path.with_suffix(".txt").write_bytes(document.text.encode())
     lines = []
-    for number, one in enumerate(named(document), 1):
-        surface = document.text[one.start : one.end]
+    for number, mention in enumerate(named(document), 1):
+        surface = document.text[mention.start : mention.end]
         parts = [m.span() for m in re.finditer(r"[^\n]+", surface)]
-        places = ";".join(f"{one.start + a} {one.start + b}" for a, b in parts)
+        places = ";".join(f"{mention.start + a} {mention.start + b}" for a, b in parts)
         shown = surface.replace("\n", " ")
-        lines.append(f"T{number}\t{one.label} {places}\t{shown}\n")
-        if one.entity:
-            lines.append(f"N{number}\tReference T{number} {_one_id(one.entity)}\t{shown}\n")
+        lines.append(f"T{number}\t{mention.label} {places}\t{shown}\n")
+        if mention.entity:
+            lines.append(f"N{number}\tReference T{number} {_one_id(mention.entity)}\t{shown}\n")
     path.write_bytes("".join(lines).encode())
 
 
@@ -262,11 +266,11 @@ def _write_w3c(document: Document, path: Path) -> None:
                     "id": f"#name-{number}",
                     "type": "Annotation",
                     "body": [
-                        {"type": "TextualBody", "purpose": "tagging", "value": one.label},
+                        {"type": "TextualBody", "purpose": "tagging", "value": mention.label},
                         *(
                             [{"type": "SpecificResource", "purpose": "identifying",
-                              "source": one.entity}]
-                            if one.entity else []
+                              "source": mention.entity}]
+                            if mention.entity else []
                         ),
                     ],
                     "target": {
@@ -274,15 +278,19 @@ def _write_w3c(document: Document, path: Path) -> None:
                         "selector": [
                             {
                                 "type": "TextQuoteSelector",
-                                "exact": text[one.start : one.end],
-                                "prefix": text[max(0, one.start - _CONTEXT) : one.start],
-                                "suffix": text[one.end : one.end + _CONTEXT],
+                                "exact": text[mention.start : mention.end],
+                                "prefix": text[max(0, mention.start - _CONTEXT) : mention.start],
+                                "suffix": text[mention.end : mention.end + _CONTEXT],
                             },
-                            {"type": "TextPositionSelector", "start": one.start, "end": one.end},
+                            {
+                                "type": "TextPositionSelector",
+                                "start": mention.start,
+                                "end": mention.end,
+                            },
                         ],
                     },
                 }
-                for number, one in enumerate(named(document), 1)
+                for number, mention in enumerate(named(document), 1)
             ],
             ensure_ascii=False,
             indent=1,
@@ -306,28 +314,28 @@ def _read_w3c(path: Path) -> Annotated:
         annotations = annotations.get("items")
     if not isinstance(annotations, list):
         raise ValueError("it is no array of annotations, and no AnnotationPage with items")
-    for one in annotations:
-        bodies = one.get("body") or []
+    for annotation in annotations:
+        bodies = annotation.get("body") or []
         bodies = bodies if isinstance(bodies, list) else [bodies]
         labels = [b.get("value") for b in bodies if b.get("purpose") == "tagging"]
         ids = [b.get("source") or b.get("value") for b in bodies
                if b.get("purpose") in {"identifying", "linking"}]  # fmt: skip
-        target = one["target"]
+        target = annotation["target"]
         name = target.get("source") or name if isinstance(target, dict) else name
         selectors = target["selector"]
         selectors = selectors if isinstance(selectors, list) else [selectors]
         kinds = {selector["type"]: selector for selector in selectors}
         position, quote = kinds["TextPositionSelector"], kinds.get("TextQuoteSelector", {})
-        place = position["start"], position["end"]
+        span = position["start"], position["end"]
         exact = quote.get("exact")
         if exact is not None and text is None:
-            quotes.append((place[0], exact))
-        elif exact is not None and text is not None and text[place[0] : place[1]] != exact:
-            first = bisect_left(units, place[0])  # tools in a browser count UTF-16 units
-            place = first, first + len(exact)
-            if text[first : place[1]] != exact:
+            quotes.append((span[0], exact))
+        elif exact is not None and text is not None and text[span[0] : span[1]] != exact:
+            first = bisect_left(units, span[0])  # tools in a browser count UTF-16 units
+            span = first, first + len(exact)
+            if text[first : span[1]] != exact:
                 raise ValueError(f"{exact!r} is not at {position['start']} in {beside.name}")
-        mentions.append(_mention(place, *(labels[:1] or [None]), *(ids[:1] or [None])))
+        mentions.append(_mention(span, *(labels[:1] or [None]), *(ids[:1] or [None])))
     return Annotated(name, text, tuple(mentions), tuple(quotes))
 
 
@@ -381,13 +389,13 @@ _COLUMNS = f"#T_SP={_NAME}|identifier|value"
 
 def escape(value: str) -> str:
     """Write what is reserved in a text or a value with a backslash."""
-    return _RESERVED.sub(lambda found: _BLANKS.get(found[0], f"\\{found[0]}"), value)
+    return _RESERVED.sub(lambda match: _BLANKS.get(match[0], f"\\{match[0]}"), value)
 
 
 def unescape(value: str) -> str:
     """Read a text or a value."""
     plain = {written: blank for blank, written in _BLANKS.items()}
-    return re.sub(r"\\(->|.)", lambda found: plain.get(found[0], found[1]), value)
+    return re.sub(r"\\(->|.)", lambda match: plain.get(match[0], match[1]), value)
 
 
 def _write_webanno(document: Document, path: Path) -> None:
@@ -405,12 +413,12 @@ def _write_webanno(document: Document, path: Path) -> None:
         first, last = bisect_left(starts, sentence.start), bisect_left(starts, sentence.end)
         for place, index in enumerate(range(first, last), 1):
             token = tokens[index]
-            own = [(i + 1, names[i]) for i in owners[index]]
+            owned = [(i + 1, names[i]) for i in owners[index]]
             cells = [
                 "|".join(f"{escape(value) or '*'}[{i}]" for i, value in values) or "_"
                 for values in (
-                    [(i, m.entity or "") for i, m in own],
-                    [(i, m.label or "") for i, m in own],
+                    [(i, m.entity or "") for i, m in owned],
+                    [(i, m.label or "") for i, m in owned],
                 )
             ]
             at = f"{units[token.start]}-{units[token.end]}"
@@ -421,11 +429,11 @@ def _write_webanno(document: Document, path: Path) -> None:
 
 def _owners(names: Sequence[Mention], starts: Sequence[int]) -> list[list[int]]:
     """Find for each token, by its start, the indices of the names that contain it."""
-    found: list[list[int]] = [[] for _ in starts]
+    owners: list[list[int]] = [[] for _ in starts]
     for index, name in enumerate(names):
         for token in range(bisect_left(starts, name.start), bisect_left(starts, name.end)):
-            found[token].append(index)
-    return found
+            owners[token].append(index)
+    return owners
 
 
 def _read_webanno(path: Path) -> Annotated:
@@ -465,14 +473,14 @@ def _wide_in(cells: Sequence[str]) -> Iterator[int]:
 
 def _numbered(cell: str, token: str) -> dict[str, str]:
     """Map the values of a cell by their numbers; a value without one belongs to the token."""
-    found: dict[str, str] = {}
+    numbered: dict[str, str] = {}
     if cell == "_":
-        return found
+        return numbered
     for part in re.split(r"(?<!\\)\|", cell):
         match = re.fullmatch(r"(.*?)(?:(?<!\\)\[(\d+)\])?", part, re.DOTALL)
         if match and match[1] not in {"_", ""}:
-            found[match[2] or token] = "" if match[1] == "*" else unescape(match[1])
-    return found
+            numbered[match[2] or token] = "" if match[1] == "*" else unescape(match[1])
+    return numbered
 
 
 @dataclass(frozen=True, slots=True)
@@ -517,12 +525,14 @@ def write_new(document: Document, form: str, path: Path) -> None:
     """
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         FORMS[form].write(document, Path(folder) / path.name)
-        made = {path.with_name(one.name): one.read_bytes() for one in Path(folder).iterdir()}
-    made = {one: data for one, data in made.items() if one.name != TYPES or not one.exists()}
-    for one, data in made.items():
-        check_new(one, data)
-    for one, data in made.items():
-        write_whole(one, data)
+        contents = {path.with_name(file.name): file.read_bytes() for file in Path(folder).iterdir()}
+    contents = {
+        file: data for file, data in contents.items() if file.name != TYPES or not file.exists()
+    }
+    for file, data in contents.items():
+        check_new(file, data)
+    for file, data in contents.items():
+        write_whole(file, data)
 
 
 def read_annotated(path: Path) -> Annotated:
@@ -533,21 +543,21 @@ def read_annotated(path: Path) -> Annotated:
         known = ", ".join(form.suffix for form in FORMS.values())
         raise UsageError(f"{path}: of what form is it? Known are files that end in {known}.")
     try:
-        found = form.read(path)
+        annotated = form.read(path)
     except UsageError:
         raise
     except Exception as error:  # the libraries may raise anything on another program's file
         raise CorpusError(f"{path}: cannot be read as {form.about} ({error}).") from error
-    for one in found.mentions:
-        _check(one, path, length=None if found.text is None else len(found.text))
+    for mention in annotated.mentions:
+        _check(mention, path, length=None if annotated.text is None else len(annotated.text))
     stem = path.name.removesuffix(form.suffix)
-    return replace(found, name=stem if found.name == path.stem else found.name)
+    return replace(annotated, name=stem if annotated.name == path.stem else annotated.name)
 
 
 def _check(mention: Mention, path: Path, *, length: int | None) -> None:
     """Raise ``CorpusError`` for a mention that is no name in a text of this length."""
     places, texts = (mention.start, mention.end), (mention.label, mention.entity)
-    is_place = all(type(place) is int for place in places)
+    is_place = all(type(offset) is int for offset in places)
     if (
         not is_place
         or not all(text is None or isinstance(text, str) for text in texts)
@@ -562,15 +572,15 @@ def _check(mention: Mention, path: Path, *, length: int | None) -> None:
 def files_of(paths: Sequence[Path]) -> list[Path]:
     """List the files of tools among files and folders; ``UsageError`` for a path without one."""
     suffixes = tuple(form.suffix for form in FORMS.values())
-    found: list[Path] = []
+    files: list[Path] = []
     for path in paths:
         if not path.exists():
             raise UsageError(f"{path}: no such file or folder. Check the path.")
         inside = [path]
         if path.is_dir():
-            inside = [one for one in sorted(path.rglob("*")) if one.name.endswith(suffixes)]
+            inside = [file for file in sorted(path.rglob("*")) if file.name.endswith(suffixes)]
         if not inside:
             known = ", ".join(suffixes)
             raise UsageError(f"{path}: holds no file that ends in {known}. Name another folder.")
-        found += inside
-    return found
+        files += inside
+    return files

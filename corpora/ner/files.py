@@ -41,25 +41,27 @@ class FilePart:
     """The document of the first sentence if an earlier part named it; else empty."""
 
 
-def describe(path: Path, *, name: str, said: Overrides, encoding: str | None = None) -> FileLayout:
+def describe(
+    path: Path, *, name: str, overrides: Overrides, encoding: str | None = None
+) -> FileLayout:
     """Detect the layout of a file; raises ``UsageError`` if it is unclear."""
     with path.open("rb") as file:
         is_parquet = file.read(4) == _PARQUET
     if is_parquet:
         from corpora.ner.parquet import parquet_layout
 
-        return replace(parquet_layout(path, name=name), scheme=said.scheme or "iob2")
-    if said.format == "docbin" or (said.format is None and name.endswith(".spacy")):
-        layout = FileLayout(format="docbin", key=said.tag_column or "")
-        check_options(layout, said, name=name)
+        return replace(parquet_layout(path, name=name), scheme=overrides.scheme or "iob2")
+    if overrides.format == "docbin" or (overrides.format is None and name.endswith(".spacy")):
+        layout = FileLayout(format="docbin", key=overrides.tag_column or "")
+        check_options(layout, overrides, name=name)
         return layout
-    if said.format == "parquet":
+    if overrides.format == "parquet":
         raise UsageError(f"{name}: is no Parquet file. Name another --format, or none.")
     try:
         head, encoding = _head(path, name=name, encoding=encoding)
     except TextError as error:
         raise UsageError(f"{error}") from error
-    return replace(detect_layout(head, name=name, said=said), encoding=encoding)
+    return replace(detect_layout(head, name=name, overrides=overrides), encoding=encoding)
 
 
 def _head(path: Path, *, name: str, encoding: str | None) -> tuple[str, str]:
@@ -135,8 +137,8 @@ def read_file(
     if layout.format == "parquet":
         from corpora.ner.parquet import read_parquet
 
-        for found in read_parquet(path, layout, origin):
-            yield found, origin
+        for sentences in read_parquet(path, layout, origin):
+            yield sentences, origin
         return
     data = _data(path, layout, name=name, part=part)
     if isinstance(data, Rejected):
@@ -157,11 +159,11 @@ def read_file(
         return
     from corpora.ner.readers import read_text
 
-    found = read_text(data, layout, origin)
+    sentences = read_text(data, layout, origin)
     if part.document:
-        documents = found.documents or [None] * len(found)
-        found = replace(found, documents=[named or part.document for named in documents])
-    yield found, origin
+        documents = sentences.documents or [None] * len(sentences)
+        sentences = replace(sentences, documents=[named or part.document for named in documents])
+    yield sentences, origin
 
 
 def _data(path: Path, layout: FileLayout, *, name: str, part: FilePart) -> bytes | Rejected:

@@ -57,15 +57,15 @@ class Lookup:
 
         All matches of a part begin before those of the next.
         """
-        for found in self._find(sentences):
-            order = np.lexsort((-found.ends, found.starts))
-            yield Matches(*(column[order] for column in found))
+        for matches in self._find(sentences):
+            order = np.lexsort((-matches.ends, matches.starts))
+            yield Matches(*(column[order] for column in matches))
 
     def count(self, sentences: SentenceColumns) -> Indices:
         """Count the occurrences of each form, shape (F,)."""
         counts = np.zeros(len(self._hashes), np.int64)
-        for found in self._find(sentences):
-            counts += np.bincount(found.forms, minlength=len(counts))
+        for matches in self._find(sentences):
+            counts += np.bincount(matches.forms, minlength=len(counts))
         return counts
 
     def _find(self, sentences: SentenceColumns) -> Iterator[Matches]:

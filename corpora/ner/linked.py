@@ -227,15 +227,15 @@ def read_tac(
             link = "NIL" if cells[4].startswith("NIL") else f"tac:{cells[4]}"
             mention = _named(start, end, label=cells[5], link=link, counters=counters)
             mentions += [mention] if mention else []
-        kept, crossing = without_crossing(mentions)
+        nested, crossing = without_crossing(mentions)
         counters["names.crossing another"] += len(crossing)
         group = Path(source).stem
-        yield Document(id=id, group=group, source=source, text=text, mentions=tuple(kept))
+        yield Document(id=id, group=group, source=source, text=text, mentions=tuple(nested))
 
 
 def _text_of(id: str, folder: Path) -> str:
-    found = [folder / id, *sorted(folder.glob(f"{escape(id)}.*"))] if is_plain(id) else []
-    for path in filter(Path.is_file, found):
+    candidates = [folder / id, *sorted(folder.glob(f"{escape(id)}.*"))] if is_plain(id) else []
+    for path in filter(Path.is_file, candidates):
         try:
             with path.open(encoding="utf-8", newline="") as file:
                 return file.read()
@@ -308,8 +308,8 @@ def _run(options: Options) -> Iterator[str | Summary]:
     yield from (f"  {name}: {n:,}" for name, n in sorted(totals.items()))
     yield f"made  {options.output}"
     yield f"next  onoma link evaluate {options.output} --output …"
-    about = {"output": str(options.output), "read": account.read, "written": account.written}
-    yield Summary(about | {"filtered": dict(account.filtered), "counters": dict(totals)})
+    summary = {"output": str(options.output), "read": account.read, "written": account.written}
+    yield Summary(summary | {"filtered": dict(account.filtered), "counters": dict(totals)})
 
 
 def _asked(

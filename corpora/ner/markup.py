@@ -179,15 +179,15 @@ def _documents(text: str, names: Collection[str]) -> Iterator[list[_Piece]]:
         if n_broken <= _MAX_BROKEN * len(lines):
             yield from (line for line in lines if len(line) > 1 or line[0].text.strip())
             return
-    own: list[_Piece] = []
+    pieces_of: list[_Piece] = []
     for piece in pieces:
         if piece.name.lower() in _DOCUMENTS and not piece.is_end:
-            if any(before.text.strip() for before in own):
-                yield own
-            own = [piece._replace(text="")]
+            if any(before.text.strip() for before in pieces_of):
+                yield pieces_of
+            pieces_of = [piece._replace(text="")]
         else:
-            own.append(piece)
-    yield own
+            pieces_of.append(piece)
+    yield pieces_of
 
 
 def _is_broken(pieces: Sequence[_Piece], names: Collection[str]) -> bool:

@@ -64,14 +64,14 @@ def _article(
 
 def _articles(text: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the lines of each article, and the number of the first; a title begins an article."""
-    own: list[str] = []
+    article: list[str] = []
     first = 1
     for number, line in enumerate(text.split("\n"), 1):
-        if own and (not line.strip() or "|t|" in line.partition("\t")[0][:80]):
-            yield first, own
-            own = []
+        if article and (not line.strip() or "|t|" in line.partition("\t")[0][:80]):
+            yield first, article
+            article = []
         if line.strip():
-            first = first if own else number
-            own.append(line)
-    if own:
-        yield first, own
+            first = first if article else number
+            article.append(line)
+    if article:
+        yield first, article

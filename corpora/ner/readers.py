@@ -50,9 +50,9 @@ def read_text(data: bytes, layout: FileLayout, origin: Origin) -> PartSentences:
     The data hold whole sentences of a file, or the whole file.
     """
     has_bom = origin.first_line == 1 and data.startswith(BOM)
-    found = reader_of(layout.kind)(data.removeprefix(BOM) if has_bom else data, layout, origin)
-    found.counters["byte_order_marks"] += has_bom
-    return found
+    sentences = reader_of(layout.kind)(data.removeprefix(BOM) if has_bom else data, layout, origin)
+    sentences.counters["byte_order_marks"] += has_bom
+    return sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def read_columns(data: bytes, layout: FileLayout, origin: Origin) -> PartSentenc
         is_token = _numpy(pc.starts_with(rows.texts, "#")) & is_kept
         counters["tokens.with # first"] += int(np.count_nonzero(is_token))
     firsts = rows.at[begins[:-1]]
-    found = PartSentences(
+    sentences = PartSentences(
         tokens=rows.tokens.cast(pa.string()),
         begins=begins,
         tags=rows.tags,
@@ -95,8 +95,8 @@ def read_columns(data: bytes, layout: FileLayout, origin: Origin) -> PartSentenc
         ],
         counters=counters,
     ).keep(~is_bad)
-    counters["documents"] += len({*found.documents} - {None})
-    return found
+    counters["documents"] += len({*sentences.documents} - {None})
+    return sentences
 
 
 def _read_lines(data: bytes, layout: FileLayout, counters: Counter[str]) -> _Lines:
@@ -277,7 +277,7 @@ def read_running_text(data: bytes, layout: FileLayout, origin: Origin) -> PartSe
     begins: list[int] = []
     rejected: list[Rejected] = []
     is_new = True
-    for place, raw in enumerate(data.replace(b"\r\n", b"\n").split(b"\n"), origin.first_line):
+    for number, raw in enumerate(data.replace(b"\r\n", b"\n").split(b"\n"), origin.first_line):
         line = raw.decode("utf-8", "replace").rstrip(" \t")
         token, _, tag = line.rpartition(layout.separator or SPACE)
         token = token.strip(" \t")
@@ -287,11 +287,11 @@ def read_running_text(data: bytes, layout: FileLayout, origin: Origin) -> PartSe
             counters["lines.comment"] += 1
         elif problem := _problem(raw, token):
             what = f"{problem[1]} in {line[:80]!r}. The line is left out; fix it."
-            rejected.append(origin.reject(place, problem[0], what=what, excerpt=line))
+            rejected.append(origin.reject(number, problem[0], what=what, excerpt=line))
         else:
             begins += [len(rows)] * is_new
             is_new = False
-            rows.append((token, tag, place))
+            rows.append((token, tag, number))
     if layout.has_comments:  # tokens that programs lose if they skip lines with #
         counters["tokens.with # first"] += sum(token[0] == "#" for token, _, _ in rows)
     counters["tokens.with blanks"] += sum(" " in token for token, _, _ in rows)
@@ -299,7 +299,7 @@ def read_running_text(data: bytes, layout: FileLayout, origin: Origin) -> PartSe
         tokens=pa.array([token for token, _, _ in rows], pa.string()),
         begins=np.array([*begins, len(rows)], np.int64),
         tags=Tags.of(pa.array([tag for _, tag, _ in rows], pa.string())),
-        places=np.array([place for _, _, place in rows], np.int64),
+        places=np.array([number for _, _, number in rows], np.int64),
         rejected=rejected,
         counters=+counters,
     )

@@ -58,7 +58,7 @@ def format_of(head: str, *, name: str) -> str | None:
     (``tokenspans``), a text with a dictionary of labels (``cluener``), or a text with names
     (``spans``). Raises ``UsageError`` if tags are numbers.
     """
-    found = None
+    format = None
     for _, item in islice(records(head.encode(), where=""), _FIRST):
         match item:
             case BadRecordError():
@@ -70,7 +70,7 @@ def format_of(head: str, *, name: str) -> str | None:
             case record if (of_tokens := names_at_tokens(record)) is not None:
                 if of_tokens:
                     return "tokenspans" if all(map(is_name, of_tokens)) else None
-                found = "tokenspans"
+                format = "tokenspans"
             case dict() as record if _list(record, TOKENS, str):
                 return None
             case record:
@@ -78,8 +78,8 @@ def format_of(head: str, *, name: str) -> str | None:
                 names = parts and parts[1]
                 if names:
                     return "spans" if all(isinstance(name, dict | list) for name in names) else None
-                found = found if names is None else "spans"
-    return found
+                format = format if names is None else "spans"
+    return format
 
 
 def _has_tags(record: Mapping[str, object], *, name: str) -> bool:
@@ -135,9 +135,9 @@ def _array_in(data: bytes) -> bytes | None:
     whole = parse_record(data) if isinstance(first, BadRecordError) else first
     match whole:
         case dict():
-            found = next((whole[key] for key in _LISTS if isinstance(whole.get(key), list)), None)
-            is_list = found and all(isinstance(item, dict | list | None) for item in found)
-            return json.dumps(found).encode() if is_list else None
+            array = next((whole[key] for key in _LISTS if isinstance(whole.get(key), list)), None)
+            is_list = array and all(isinstance(item, dict | list | None) for item in array)
+            return json.dumps(array).encode() if is_list else None
         case BadRecordError():
             text = data.decode("utf-8", "replace")
             match = _LIST.search(text)
@@ -229,20 +229,20 @@ def _parts(record: object) -> tuple[str, Sequence[object]] | None:
     return None
 
 
-def _task(made: Sequence[object], data: Mapping[str, object]) -> tuple[str, list[object]]:
+def _task(annotations: Sequence[object], data: Mapping[str, object]) -> tuple[str, list[object]]:
     """Find the text of a task of Label Studio, and the names in its annotation."""
-    kept = [
+    accepted = [
         one["result"]
-        for one in made
+        for one in annotations
         if isinstance(one, dict) and isinstance(one.get("result"), list)
         if not one.get("was_cancelled")
     ]
-    if len(kept) != 1:
-        what = f"{len(kept)} annotations of one text in Label Studio; keep one"
-        raise BadRecordError("several_annotations" if kept else "no_label", what)
+    if len(accepted) != 1:
+        what = f"{len(accepted)} annotations of one text in Label Studio; keep one"
+        raise BadRecordError("several_annotations" if accepted else "no_label", what)
     values = [
         one["value"]
-        for one in kept[0]
+        for one in accepted[0]
         if isinstance(one, dict) and isinstance(one.get("value"), dict)
     ]
     texts = [data[key] for key in TEXTS if isinstance(data.get(key), str)]

@@ -47,10 +47,10 @@ def respelled(tags: Tags, spelling: str) -> Tags:
             tags.codes, tuple(f"{n}-{UNLABELLED}" if n in LETTERS else n for n in tags.names)
         )
     if spelling == "PER-B":
-        found = [SUFFIXED.fullmatch(name) for name in tags.names]
+        matches = [SUFFIXED.fullmatch(name) for name in tags.names]
         names = [
             f"{match[2]}-{match[1]}" if match else "O" if name in NOTHING else name
-            for name, match in zip(tags.names, found, strict=True)
+            for name, match in zip(tags.names, matches, strict=True)
         ]
         return Tags(tags.codes, tuple(names))
     is_bare = np.array([name in CONTINUING for name in tags.names], bool)[tags.codes]

@@ -35,8 +35,8 @@ class CountedFile:
 
     def labels(self, level: str = "entities") -> dict[str, int]:
         """Return the entities of each label, as the file has them; the most frequent first."""
-        found = [(name.partition("/"), count) for name, count in self.counts.items()]
-        own = [(label, count) for (of, _, label), count in found if of == level and label]
+        counts = [(name.partition("/"), count) for name, count in self.counts.items()]
+        own = [(label, count) for (of, _, label), count in counts if of == level and label]
         return dict(sorted(own, key=lambda item: (-item[1], item[0])))
 
 

@@ -25,9 +25,9 @@ def split_of_name(name: str) -> str | None:
     for part in reversed(name.split("/")):
         joined = [word for pattern in _JOINED for word in pattern.findall(part)]
         for words in (_WORD.findall(part.lower()), joined):
-            said = {_WORDS[word.lower()] for word in words if word.lower() in _WORDS}
-            if said:
-                return said.pop() if len(said) == 1 else None
+            splits = {_WORDS[word.lower()] for word in words if word.lower() in _WORDS}
+            if splits:
+                return splits.pop() if len(splits) == 1 else None
     return None
 
 
@@ -58,11 +58,11 @@ def named_splits(names: Sequence[str], said: Sequence[str]) -> dict[str, str]:
         pattern, _, split = item.rpartition("=")
         if split not in SPLITS or not pattern:
             raise UsageError(f"--split-of {item}: expected FILE=SPLIT with {', '.join(SPLITS)}.")
-        found = [name for name in names if name == pattern or fnmatchcase(name, pattern)]
-        if not found:
+        matching = [name for name in names if name == pattern or fnmatchcase(name, pattern)]
+        if not matching:
             example = min(names, default="")
             raise UsageError(f"--split-of {item}: matches no input; names are as in {example}.")
-        for name in found:
+        for name in matching:
             if chosen.setdefault(name, split) != split:
                 raise UsageError(f"--split-of: {name} has two splits, {chosen[name]} and {split}.")
     return chosen

@@ -218,14 +218,14 @@ def find_leaks(
 
 def find_conflicting(splits: Sequence[Tally]) -> Hashes:
     """Return the sorted hashes of the sentences with more than one sequence of tags."""
-    found = []
+    conflicting = []
     for index in range(BUCKETS):
         buckets = [split.bucket(index) for split in splits]
         texts, labelled = (np.concatenate([bucket[i] for bucket in buckets]) for i in (0, 1))
         order = np.argsort(texts)
         texts, labelled = texts[order], labelled[order]
-        found.append(np.unique(texts[~changes(texts) & changes(labelled)]))
-    return np.concatenate(found)
+        conflicting.append(np.unique(texts[~changes(texts) & changes(labelled)]))
+    return np.concatenate(conflicting)
 
 
 def is_in(values: Hashes, ordered: Hashes) -> Flags:

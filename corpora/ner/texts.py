@@ -69,7 +69,7 @@ def cut_texts(
     ``what`` names the texts in messages. If ``counting`` is None, names show what offsets count.
     """
     rejected = list(rejected)
-    made: list[PartSentences] = []
+    parts: list[PartSentences] = []
     sentences: list[Sentence] = []
     ids: list[str] = []
     documents: list[str] = []
@@ -94,21 +94,21 @@ def cut_texts(
         ids += [f"{id}#{number}" for number in range(1, len(own) + 1)]
         documents += [text.document or id] * len(own)
         if len(sentences) >= AT_ONCE:
-            made.append(_found(sentences, counters))
+            parts.append(_found(sentences, counters))
             sentences.clear()
-    made.append(_found(sentences, counters))
+    parts.append(_found(sentences, counters))
     counters["documents"] = len({*documents})
-    lengths = np.concatenate([np.diff(found.begins) for found in made])
-    inner = [found.inner.strings() if found.inner else _blank(len(found.tokens)) for found in made]
+    lengths = np.concatenate([np.diff(part.begins) for part in parts])
+    inner = [part.inner.strings() if part.inner else _blank(len(part.tokens)) for part in parts]
     return PartSentences(
-        tokens=pa.concat_arrays([found.tokens for found in made]),
+        tokens=pa.concat_arrays([part.tokens for part in parts]),
         begins=np.append(0, np.cumsum(lengths)),
-        tags=Tags.of(pa.concat_arrays([found.tags.strings() for found in made])),
-        inner=Tags.of(pa.concat_arrays(inner)) if any(found.inner for found in made) else None,
+        tags=Tags.of(pa.concat_arrays([part.tags.strings() for part in parts])),
+        inner=Tags.of(pa.concat_arrays(inner)) if any(part.inner for part in parts) else None,
         places=np.repeat(np.arange(1, len(lengths) + 1), lengths),
         documents=documents,
         ids=ids,
-        token_starts=pa.concat_arrays([found.token_starts for found in made]),
+        token_starts=pa.concat_arrays([part.token_starts for part in parts]),
         rejected=rejected,
         counters=counters,
     )
@@ -140,15 +140,15 @@ def _cut(
             counters[f"empty names not in ner: {name.label}"] += 1
         else:
             seen.append(_trimmed(name, text))
-    kept, crossing = without_crossing(seen)
+    nested, crossing = without_crossing(seen)
     document = Document(
         id=source,
         group="",
         source=source,
         text=text,
         lang=lang,
-        sentences=tuple(_sentences(text, levels(kept, "outer")[0], lang)),
-        mentions=tuple(kept),
+        sentences=tuple(_sentences(text, levels(nested, "outer")[0], lang)),
+        mentions=tuple(nested),
     )
     counters.update(f"crossing names not in ner: {name.label}" for name in crossing)
     counters.update(count_untagged(document, "all"))

@@ -35,8 +35,8 @@ Sentences = list[tuple[list[str], list[object]]]
 
 def names_at_tokens(record: object) -> list[object] | None:
     """Return the names of an object with names at tokens; None if it is no such object."""
-    found = _sentences(record)
-    return None if found is None else [name for _, names in found for name in names]
+    sentences = _sentences(record)
+    return None if sentences is None else [name for _, names in sentences for name in names]
 
 
 def is_name(value: object) -> bool:
@@ -107,23 +107,23 @@ def _rows(record: object) -> tuple[list[list[Row]], Counter[str]]:
     found = _sentences(record)
     if found is None:
         raise BadRecordError("columns", "no object with tokens and names at their numbers")
-    made, counters, before = [], Counter[str](), 0
+    rows, counters, before = [], Counter[str](), 0
     for tokens, names in found:
         if not tokens or not all(tokens):
             raise BadRecordError("empty_token", "a sentence without tokens, or an empty token")
         check_characters(" ".join(tokens))
         mentions = [_mention(name, tokens, before, counters=counters) for name in names]
-        made.append(tagged(tokens, mentions, counters))
+        rows.append(tagged(tokens, mentions, counters))
         before += len(tokens)
-    return made, counters
+    return rows, counters
 
 
 def tagged(tokens: Sequence[str], names: Sequence[Mention], counters: Counter[str]) -> list[Row]:
     """Tag tokens with names at their numbers: two levels; others are counted."""
-    kept, crossing = without_crossing(names)
-    outer, inner = levels(kept, "all")
+    nested, crossing = without_crossing(names)
+    outer, inner = levels(nested, "all")
     counters.update(f"crossing names not in ner: {name.label}" for name in crossing)
-    deep = Counter(name.label for name in kept) - Counter(name.label for name in (*outer, *inner))
+    deep = Counter(name.label for name in nested) - Counter(name.label for name in (*outer, *inner))
     counters.update({f"nested names not in ner: {label}": n for label, n in deep.items()})
     tags, inner_tags = (to_iob2([*map(_span, own)], len(tokens)) for own in (outer, inner))
     return list(zip(tokens, tags, inner_tags if inner else ["_"] * len(tokens), strict=True))

@@ -40,23 +40,23 @@ def webanno_layout(text: str, *, name: str, tag_column: str | None) -> FileLayou
     """Find the column of names; raises ``UsageError`` with the layers if it is unclear."""
     features, n_columns = _features(text)
     if tag_column is not None:
-        found = [
+        chosen = [
             feature
             for feature in features
             if tag_column in {feature.layer, feature.name, str(feature.column + 1)}
         ]
     else:
-        found = [f for f in features if _OF_NAMES.fullmatch(f.layer)] or features
-        found = [f for f in found if f.name == "value"] or found
-        found = found[:1] if len({feature.layer for feature in found}) == 1 else found
-    if len(found) != 1:
+        chosen = [f for f in features if _OF_NAMES.fullmatch(f.layer)] or features
+        chosen = [f for f in chosen if f.name == "value"] or chosen
+        chosen = chosen[:1] if len({feature.layer for feature in chosen}) == 1 else chosen
+    if len(chosen) != 1:
         there = "; ".join(f"{f.column + 1}: {f.layer} {f.name}" for f in features) or "none"
         raise UsageError(
             f"{name}: which layer of WebAnno has the names? Name a column with --tag-column "
             f"({there})."
         )
     return FileLayout(
-        format="webanno", separator=TAB, token=2, tag=found[0].column, n_columns=n_columns
+        format="webanno", separator=TAB, token=2, tag=chosen[0].column, n_columns=n_columns
     )
 
 
@@ -169,9 +169,9 @@ def _rows(sentence: _Sentence, counters: Counter[str]) -> list[Row]:
     tokens = [piece for token in sentence.tokens for piece in _cut(token, edges)]
     names = []
     for (_, label), (start, end) in sentence.names.items():
-        own = [n for n, (a, b, _) in enumerate(tokens) if start < b and a < end]
-        if own:
-            names.append(Mention(own[0], own[-1] + 1, label=label))
+        covered = [n for n, (a, b, _) in enumerate(tokens) if start < b and a < end]
+        if covered:
+            names.append(Mention(covered[0], covered[-1] + 1, label=label))
         else:
             counters[f"empty names not in ner: {label}"] += 1
     return tagged([token for _, _, token in tokens], names, counters)

@@ -233,7 +233,7 @@ def _read_sentences(path: Path) -> Iterator[Sentence]:
         yield from _read_words(path)
         return
     try:
-        layout = describe(path, name=path.name, said=Overrides(None, None, None, None))
+        layout = describe(path, name=path.name, overrides=Overrides(None, None, None, None))
     except UsageError as error:
         if "--" not in str(error):
             raise

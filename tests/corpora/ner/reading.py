@@ -18,7 +18,7 @@ def write(path, text):
 
 def read(path, **said):
     """Read a file; returns its layout, its rows, and what made them."""
-    layout = describe(path, name=path.name, said=Overrides(**said))
+    layout = describe(path, name=path.name, overrides=Overrides(**said))
     text = path.with_suffix(".txt") if layout.format == "brat" else None
     [(found, origin)] = read_file(path, layout, name=path.name, part=FilePart(), text=text)
     made = RowMaker(split="train").make(found, layout, origin)

@@ -208,7 +208,7 @@ def test_a_damaged_line_rejects_its_file_and_is_named(tmp_path, line, reason, pr
 def test_a_text_in_another_encoding_is_named(tmp_path):
     path = write(tmp_path, "T1\tPer 0 3\tAda\n")
     path.with_suffix(".txt").write_bytes("Ada Ä".encode("latin-1"))
-    layout = describe(path, name="x/a.ann", said=Overrides())
+    layout = describe(path, name="x/a.ann", overrides=Overrides())
 
     [(found, _)] = read_file(
         path, layout, name="x/a.ann", part=FilePart(), text=path.with_suffix(".txt")
@@ -232,11 +232,11 @@ def test_a_text_in_another_encoding_is_named(tmp_path):
 def test_the_first_line_tells_standoff_from_columns(tmp_path, text, form):
     (tmp_path / "file").write_text(text)
 
-    assert describe(tmp_path / "file", name="file", said=Overrides()).format == form
+    assert describe(tmp_path / "file", name="file", overrides=Overrides()).format == form
 
 
 def test_columns_are_no_standoff(tmp_path):
     (tmp_path / "file").write_text("Jena B-LOC\n")
 
     with pytest.raises(UsageError, match="is not laid out as brat"):
-        describe(tmp_path / "file", name="file", said=Overrides(format="brat"))
+        describe(tmp_path / "file", name="file", overrides=Overrides(format="brat"))

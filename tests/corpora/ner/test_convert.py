@@ -79,7 +79,7 @@ def opener(made):
 
 
 def read(path, **said):
-    layout = describe(path, name=path.name, said=Overrides(**said))
+    layout = describe(path, name=path.name, overrides=Overrides(**said))
     maker = RowMaker(split="train", illegal="reject")
     found = [
         maker.make(found, layout, origin)
@@ -270,7 +270,7 @@ def test_parquet_without_tokens_and_names_of_tags_is_refused(tmp_path, columns, 
     pq.write_table(pa.table(columns), tmp_path / "x.parquet")
 
     with pytest.raises(UsageError, match=problem):
-        describe(tmp_path / "x.parquet", name="x.parquet", said=Overrides())
+        describe(tmp_path / "x.parquet", name="x.parquet", overrides=Overrides())
 
 
 def test_parquet_row_with_fewer_tags_is_rejected(tmp_path):
@@ -278,7 +278,7 @@ def test_parquet_row_with_fewer_tags_is_rejected(tmp_path):
 
     table = pa.table({"tokens": [["a"], ["a", "b"], []], "tags": [["B-X"], ["O"], []]})
     pq.write_table(table, tmp_path / "x.parquet")
-    layout = describe(tmp_path / "x.parquet", name="x", said=Overrides())
+    layout = describe(tmp_path / "x.parquet", name="x", overrides=Overrides())
 
     [(found, _)] = read_file(tmp_path / "x.parquet", layout, name="x", part=FilePart())
 

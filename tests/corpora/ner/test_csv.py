@@ -121,14 +121,14 @@ def test_a_long_first_line_is_no_header(tmp_path):
     path = write(tmp_path / "a.csv", f'word,"{"x" * 200_000}",tag\n').rename(tmp_path / "a.json")
 
     with pytest.raises(UsageError, match="in no format that is known"):
-        describe(path, name="a.json", said=Overrides())
+        describe(path, name="a.json", overrides=Overrides())
 
 
 def test_a_carriage_return_in_the_first_line_of_another_file_is_no_error(tmp_path):
     path = write(tmp_path / "a.csv", "Ada B-PER\rSá I-PER\nkam O\n")
 
     with pytest.raises(UsageError, match="in no format that is known"):
-        describe(path, name="a.txt", said=Overrides())
+        describe(path, name="a.txt", overrides=Overrides())
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_carriage_return_in_the_first_line_of_another_file_is_no_error(tmp_pat
 )
 def test_csv_without_tags_is_an_error_that_says_what_it_has(tmp_path, text, problem):
     with pytest.raises(UsageError, match=problem):
-        describe(write(tmp_path / "a.csv", text), name="a.csv", said=Overrides())
+        describe(write(tmp_path / "a.csv", text), name="a.csv", overrides=Overrides())
 
 
 def test_rows_become_columns_while_they_are_read(monkeypatch):

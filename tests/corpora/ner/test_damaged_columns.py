@@ -23,7 +23,7 @@ def read(tmp_path, good, bad, *, n=20, illegal="repair", **said):
     path = tmp_path / "file"
     bad = bad.encode() if isinstance(bad, str) else bad
     path.write_bytes(n // 2 * good.encode() + bad + n // 2 * good.encode())
-    layout = describe(path, name="file", said=Overrides(**said))
+    layout = describe(path, name="file", overrides=Overrides(**said))
     [(found, origin)] = read_file(path, layout, name="file", part=FilePart())
     made = RowMaker(split="train", illegal=illegal).make(found, layout, origin)
     return [row for batch in made.batches for row in batch.to_pylist()], made
@@ -70,7 +70,7 @@ def test_line_ends_of_windows_and_a_mark_change_nothing_but_counters(tmp_path, g
     rows, _ = read(tmp_path, good, "")
     (tmp_path / "file").write_bytes(b"\xef\xbb\xbf" + (20 * good).replace("\n", "\r\n").encode())
 
-    layout = describe(tmp_path / "file", name="file", said=Overrides())
+    layout = describe(tmp_path / "file", name="file", overrides=Overrides())
     [(found, origin)] = read_file(tmp_path / "file", layout, name="file", part=FilePart())
     made = RowMaker(split="train").make(found, layout, origin)
 

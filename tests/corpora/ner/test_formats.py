@@ -48,4 +48,4 @@ def test_an_option_of_which_a_format_knows_nothing_is_an_error(tmp_path, name, t
     option = f"--{next(iter(said)).replace('_', '-')}"
 
     with pytest.raises(UsageError, match=f"no use for {option}"):
-        describe(tmp_path / name, name=name, said=Overrides(**said))
+        describe(tmp_path / name, name=name, overrides=Overrides(**said))

@@ -128,4 +128,4 @@ def test_signs_that_are_no_tags_are_text(tmp_path):
 )
 def test_other_xml_is_refused(tmp_path, text, problem):
     with pytest.raises(UsageError, match=re.escape(problem)):
-        describe(write(tmp_path / "a.xml", text), name="a.xml", said=Overrides())
+        describe(write(tmp_path / "a.xml", text), name="a.xml", overrides=Overrides())

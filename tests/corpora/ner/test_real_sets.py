@@ -80,7 +80,7 @@ def documented(folder):
 
 
 def make(path):
-    layout = describe(path, name=path.name, said=Overrides())
+    layout = describe(path, name=path.name, overrides=Overrides())
     [(found, origin)] = read_file(path, layout, name=path.name, part=FilePart())
     return layout, RowMaker(split="train").make(found, layout, origin)
 

@@ -24,7 +24,7 @@ def read(tmp_path, *records, form=None, lines=True):
     )
     path = tmp_path / "a.json"
     path.write_text(written, encoding="utf-8")
-    layout = describe(path, name=path.name, said=Overrides(format=form))
+    layout = describe(path, name=path.name, overrides=Overrides(format=form))
     [(found, origin)] = read_file(path, layout, name=path.name, part=FilePart())
     made = RowMaker(split="train").make(found, layout, origin)
     return [row for batch in made.batches for row in batch.to_pylist()], made, layout
@@ -143,7 +143,7 @@ def test_an_object_may_hold_all_texts(tmp_path, whole, indent):
     path = tmp_path / "a.json"
     path.write_text(json.dumps(whole, indent=indent))
 
-    layout = describe(path, name="a.json", said=Overrides())
+    layout = describe(path, name="a.json", overrides=Overrides())
     [(found, _)] = read_file(path, layout, name="a.json", part=FilePart())
 
     assert layout.format == "spans"
@@ -156,7 +156,7 @@ def test_an_object_is_recognized_by_its_beginning(tmp_path):
     path = tmp_path / "a.json"
     path.write_text(json.dumps({"classes": ["PER"], "annotations": texts}))
 
-    assert describe(path, name="a.json", said=Overrides()).format == "spans"
+    assert describe(path, name="a.json", overrides=Overrides()).format == "spans"
 
 
 def test_blanks_around_a_name_are_not_in_it(tmp_path):
@@ -230,7 +230,7 @@ def test_broken_line_is_rejected_and_a_broken_array_keeps_what_is_before(tmp_pat
     good = json.dumps(DOCCANO)
     for data, n in ((f"{good}\n{good[:-3]}\n\n{good}\n", 4), (f"[{good}, {good[:-3]}", 2)):
         path.write_text(data)
-        layout = describe(path, name="a.jsonl", said=Overrides())
+        layout = describe(path, name="a.jsonl", overrides=Overrides())
 
         [(found, _)] = read_file(path, layout, name="a.jsonl", part=FilePart())
 

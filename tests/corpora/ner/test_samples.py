@@ -205,7 +205,7 @@ def test_more_columns_of_names_than_are_read_are_a_question(tmp_path, text):
     (tmp_path / "file").write_text(text)
 
     with pytest.raises(UsageError, match=r"tags of names are in column .*Name what to read"):
-        describe(tmp_path / "file", name="file", said=NONE)
+        describe(tmp_path / "file", name="file", overrides=NONE)
 
 
 def test_columns_that_are_named_are_read_among_others_with_names(tmp_path):
@@ -254,14 +254,14 @@ def test_columns_of_other_things_are_not_taken_for_labels(tmp_path, text):
     (tmp_path / "file").write_text(text)
 
     with pytest.raises(UsageError, match="in no format that is known"):
-        describe(tmp_path / "file", name="file", said=NONE)
+        describe(tmp_path / "file", name="file", overrides=NONE)
 
 
 @pytest.mark.parametrize("text", ["Ada B-PER\ngeht O\n", FEW.replace("PERSON", "B-PER"), "Ada O\n"])
 def test_tags_are_not_taken_for_labels(tmp_path, text):
     (tmp_path / "file").write_text(text)
 
-    assert describe(tmp_path / "file", name="file", said=NONE).format == "conll"
+    assert describe(tmp_path / "file", name="file", overrides=NONE).format == "conll"
 
 
 def test_labels_that_few_tokens_are_outside_of_can_be_named(tmp_path):
@@ -296,7 +296,7 @@ def test_what_is_in_no_format_is_refused(tmp_path, text, said, problem):
     (tmp_path / "file").write_text(text, encoding="utf-8")
 
     with pytest.raises(UsageError, match=problem):
-        describe(tmp_path / "file", name="file", said=Overrides(**said))
+        describe(tmp_path / "file", name="file", overrides=Overrides(**said))
 
 
 @pytest.mark.parametrize(("encoding", "said"), [("utf-16", None), ("gb18030", "gb18030")])
@@ -304,7 +304,7 @@ def test_other_encodings_are_recognized_by_their_mark_or_named(tmp_path, encodin
     path = tmp_path / "file"
     path.write_bytes("北 B-LOC\n京 I-LOC\n\n".encode(encoding))
 
-    layout = describe(path, name="file", said=NONE, encoding=said)
+    layout = describe(path, name="file", overrides=NONE, encoding=said)
     [(found, _)] = read_file(path, layout, name="file", part=FilePart())
 
     assert found.tokens.to_pylist() == ["北", "京"]
@@ -315,7 +315,7 @@ def test_encoding_that_cannot_be_recognized_is_refused(tmp_path):
     path.write_bytes("北 B-LOC\n京 I-LOC\n是 O\n大 O\n城 O\n\n".encode("gb18030") * 5)
 
     with pytest.raises(UsageError, match="--encoding"):
-        describe(path, name="file", said=NONE)
+        describe(path, name="file", overrides=NONE)
 
 
 def test_archives_are_read(tmp_path):

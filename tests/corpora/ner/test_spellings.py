@@ -88,7 +88,7 @@ def test_marks_of_segmentation_are_not_taken_for_names(tmp_path):
     path.write_text("上 B\n海 E\n在 S\n")  # no token is outside
 
     with pytest.raises(UsageError, match="in no format that is known"):
-        describe(path, name="a.txt", said=Overrides())
+        describe(path, name="a.txt", overrides=Overrides())
 
 
 def test_a_letter_alone_after_o_is_left_as_it_is(tmp_path):

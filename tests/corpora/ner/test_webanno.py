@@ -89,4 +89,4 @@ def test_unclear_layers_are_a_question(tmp_path):
     text = "#FORMAT=WebAnno TSV 3.3\n#T_SP=webanno.custom.A|x\n#T_SP=webanno.custom.B|y|z\n\n\n"
 
     with pytest.raises(UsageError, match=r"--tag-column \(4: A x; 5: B y; 6: B z\)"):
-        describe(write(tmp_path / "a.tsv", text), name="a.tsv", said=Overrides())
+        describe(write(tmp_path / "a.tsv", text), name="a.tsv", overrides=Overrides())

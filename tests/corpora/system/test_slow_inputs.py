@@ -165,7 +165,7 @@ def urls(path: Path) -> None:
 
 
 def ner(path: Path) -> None:
-    layout = describe(path, name="a", said=Overrides())
+    layout = describe(path, name="a", overrides=Overrides())
     consume(read_file(path, layout, name="a", part=FilePart()))
 
 
