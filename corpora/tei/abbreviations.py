@@ -48,13 +48,13 @@ def _new(
 def as_tables(learned: Learned) -> dict[str, Abbreviations]:
     """Convert learned abbreviations to the form that ``Edition`` takes, with all written forms."""
     return {
-        code: as_table(each._replace(form=form) for each in found for form in each.written)
-        for code, found in learned.items()
+        code: as_table(each._replace(form=form) for each in abbreviations for form in each.written)
+        for code, abbreviations in learned.items()
     }
 
 
 def last_words(text: str, sentences: Sequence[Span]) -> Iterator[str]:
     """Yield the last word of each sentence that another sentence follows in the same line."""
-    for one, following in pairwise(sentences):
-        if "\n" not in text[one.end : following.start]:
-            yield text[one.start : one.end].rsplit(maxsplit=1)[-1].rstrip(_CLOSING)
+    for sentence, following in pairwise(sentences):
+        if "\n" not in text[sentence.end : following.start]:
+            yield text[sentence.start : sentence.end].rsplit(maxsplit=1)[-1].rstrip(_CLOSING)

@@ -92,12 +92,12 @@ def passed_over(counters: Counts) -> dict[str, dict[str, int]]:
 
     Kinds with the most characters come first.
     """
-    found: dict[str, dict[str, int]] = {}
+    counts_of: dict[str, dict[str, int]] = {}
     for name, n in counters.items():
         if match := _PASSED_OVER.fullmatch(name):
-            counts = found.setdefault(match[1], {"elements": 0, "characters": 0, "names": 0})
+            counts = counts_of.setdefault(match[1], {"elements": 0, "characters": 0, "names": 0})
             counts[match[2] or "elements"] = n
-    return dict(sorted(found.items(), key=lambda pair: -pair[1]["characters"]))
+    return dict(sorted(counts_of.items(), key=lambda pair: -pair[1]["characters"]))
 
 
 def sections_of(

@@ -306,8 +306,8 @@ def _scheme(value: str) -> str:
         if not match[0].endswith("://"):
             return match[0]
         host, *path = re.split(r"[?#]", value[match.end() :])[0].rstrip("/").split("/")
-        kept = takewhile(lambda part: not part[:1].isdigit(), path[:-1])
-        return "/".join([match[0] + host, *kept, ""])
+        parts = takewhile(lambda part: not part[:1].isdigit(), path[:-1])
+        return "/".join([match[0] + host, *parts, ""])
     before, *after = re.split(r"\d", value, maxsplit=1)
     return (before if after else re.sub(r"[^:/#]*$", "", value))[:20] or "digits"
 
@@ -323,12 +323,12 @@ def _example(data: bytes, element: Element) -> str:
 def _pattern(element: Element, written: str) -> str:
     """Return the pattern of a sign of this name: by its ``@ref``, else by all attributes."""
     names = ["ref"] if "ref" in element.attributes else element.attributes.keys() - {"xml:id"}
-    said = (
+    condition = (
         f"[@{name}='{value}']"
         for name, value in element.attributes.items()
         if name in names and _UNSAYABLE.isdisjoint(value)
     )
-    return written + "".join(said)
+    return written + "".join(condition)
 
 
 def _suggestions(element: Element, written: str) -> Iterator[tuple[str, str]]:
@@ -366,11 +366,11 @@ def take_census(files: Iterable[tuple[str, Path]], edition: Edition) -> Census:
     If those are larger than ``MAX_INCLUDED``, each file is counted by itself.
     """
     census = Census(edition)
-    found = describe_files(dict(files))
-    included = find_included(found, max_bytes=MAX_INCLUDED)
+    described = describe_files(dict(files))
+    included = find_included(described, max_bytes=MAX_INCLUDED)
     if sum(file.size for file in included.values()) > MAX_INCLUDED:
         included = {}
-    for file in found:
+    for file in described:
         if file.name not in included:
             census.add(file.read(), name=file.name, included=included)
     return census

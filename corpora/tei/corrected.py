@@ -47,7 +47,7 @@ def write_corrected(
     options = replace(options, existing="keep", references=True)
     written = bare.write(new, model=CORRECTED, options=options)
     counters = written.counters + Counter({LEFT: n_left, "names taken out": taken.n_taken})
-    kept = tuple(one for one in taken.kept if one.reason == CHANGED)
+    kept = tuple(name for name in taken.kept if name.reason == CHANGED)
     return replace(written, counters=counters, kept=kept)
 
 

@@ -108,8 +108,8 @@ class DecidedName:
             starts = [len(text) - len(after) - len(self.form)]
         else:
             whole, old = before + self.form + after, max(0, self.start - len(before))
-            found = text.rfind(whole, 0, old + len(whole)), text.find(whole, old)
-            starts = [place + len(before) for place in found if place >= 0]
+            starts_of = text.rfind(whole, 0, old + len(whole)), text.find(whole, old)
+            starts = [place + len(before) for place in starts_of if place >= 0]
         for start in starts:
             if start >= 0 and text.startswith(self.form, start):
                 is_before, is_after = self._agreeing(text, start)
@@ -169,10 +169,10 @@ class Decision:
 
         Either path may lack leading folders: ``a.xml`` is ``letters/a.xml``.
         """
-        own = self.file
-        if not (own == file or own.endswith(f"/{file}") or file.endswith(f"/{own}")):
+        name = self.file
+        if not (name == file or name.endswith(f"/{file}") or file.endswith(f"/{name}")):
             return False
-        return self.document.removeprefix(own) == document.removeprefix(file)
+        return self.document.removeprefix(name) == document.removeprefix(file)
 
     def to_line(self) -> str:
         """Write the decision as a line of the file."""
@@ -190,9 +190,9 @@ class Decision:
         """
         values = parse_json(line)
         was = values.pop("was", None)
-        own = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
-        own["name"] = _name_of(own["name"])
-        return cls(**own, was=_name_of(was) if was else None)
+        fields = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
+        fields["name"] = _name_of(fields["name"])
+        return cls(**fields, was=_name_of(was) if was else None)
 
 
 def _name_of(values: JsonObject) -> DecidedName:
@@ -231,11 +231,11 @@ class Answers:
     def __init__(self, settled: Iterable[Settled]) -> None:
         self._by_place: defaultdict[tuple[int, int], list[Settled]] = defaultdict(list)
         self._names = SpanIndex[Settled]()
-        for one in settled:
-            for place in one.places():
-                self._by_place[place].append(one)
-            if one.is_name:
-                self._names.add(one.span.start, one.span.end, one)
+        for decision in settled:
+            for place in decision.places():
+                self._by_place[place].append(decision)
+            if decision.is_name:
+                self._names.add(decision.span.start, decision.span.end, decision)
 
     def on(self, span: Span) -> list[Settled]:
         """Find the decisions that answer a suggestion at this place.
@@ -244,8 +244,8 @@ class Answers:
         name, or is at the place that was corrected; a rejection answers only the same characters.
         """
         place = span.start, span.end
-        found = [*self._by_place.get(place, ()), *self._names.touching(*place)]
-        return list({id(one): one for one in found}.values())
+        answers = [*self._by_place.get(place, ()), *self._names.touching(*place)]
+        return list({id(answer): answer for answer in answers}.values())
 
 
 @dataclass(frozen=True, slots=True)

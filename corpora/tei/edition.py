@@ -121,8 +121,8 @@ class _Rules:
         if role is Role.LEAVE_OUT and _is_restored(element):
             role = None
         labels = [label for label, patterns in self._labels if fits(patterns)]
-        own = tuple(key for key, pattern in self._own if pattern.matches(element))
-        return ElementMeaning(role, next(iter(labels), None), bool(labels), self._should_name, own)
+        keys = tuple(key for key, pattern in self._own if pattern.matches(element))
+        return ElementMeaning(role, next(iter(labels), None), bool(labels), self._should_name, keys)
 
 
 def _is_restored(element: Element) -> bool:
@@ -227,8 +227,8 @@ class Edition:
     def _segmenter(self, code: str) -> Segmenter:
         if code not in self._segmenters:
             learned = self.learned.get(code, {})
-            made = segmenter_plus(code, declared=self.abbreviations, learned=learned)
-            self._segmenters[code] = made
+            segmenter = segmenter_plus(code, declared=self.abbreviations, learned=learned)
+            self._segmenters[code] = segmenter
         return self._segmenters[code]
 
     def character(self, element: Element) -> str:

@@ -20,8 +20,8 @@ def read_children(element: Element) -> list[Element | str]:
     if (names := _CHOSEN.get(element.name)) is None:
         return [c for c in element.children if isinstance(c, str) or c.name not in _LEFT_OUT]
     children = element.elements()
-    found = (child for name in names for child in children if child.name == name)
-    chosen = next(found, None)
+    children_read = (child for name in names for child in children if child.name == name)
+    chosen = next(children_read, None)
     return [chosen] if chosen is not None else list(children[:1])
 
 

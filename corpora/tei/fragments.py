@@ -85,8 +85,8 @@ class Fragmenter:
         self._check_whole(letters[-1].place, span)
         if any(a.place.start > b.place.start for a, b in pairwise(letters)):
             raise Unplaceable("goes on in a part that stands elsewhere in the file")
-        found = list(self._cover(letters))
-        return found if len(found) == 1 else [self._around_names(fragment) for fragment in found]
+        pieces = list(self._cover(letters))
+        return pieces if len(pieces) == 1 else [self._around_names(piece) for piece in pieces]
 
     def is_one(self, span: Span, text: str) -> bool:
         """Tell whether one element can hold a name."""
@@ -241,8 +241,8 @@ class Fragmenter:
     def _has_text(self, node: Node) -> bool:
         """Tell whether text stands directly in an element."""
         if node.number not in self._with_text:
-            own = (child for child in node.children if isinstance(child, str))
-            self._with_text[node.number] = any(text.strip(XML_SPACE) for text in own)
+            texts = (child for child in node.children if isinstance(child, str))
+            self._with_text[node.number] = any(text.strip(XML_SPACE) for text in texts)
         return self._with_text[node.number]
 
     def _blocks(self, around: Node, start: int, end: int) -> list[Node]:

@@ -38,8 +38,8 @@ def read_header(tei: Element, *, default_lang: str | None) -> Columns:
 def _title(header: Element) -> str | None:
     """Return the title of the text itself (``level="a"``), else of the book, or the series."""
     statement = header.find("titlestmt")
-    titles = [each for each in statement.elements() if each.name == "title"] if statement else []
-    titles.sort(key=lambda each: _RANKS.get(each.attributes.get("level", ""), 1))
+    titles = [title for title in statement.elements() if title.name == "title"] if statement else []
+    titles.sort(key=lambda title: _RANKS.get(title.attributes.get("level", ""), 1))
     return next(filter(None, map(read_text, titles)), None)
 
 
@@ -99,15 +99,15 @@ def describe(key: str, elements: Sequence[Element]) -> dict[str, str]:
     """
     values = [_date(element) or read_text(element) for element in elements]
     named = [(e, value) for e, value in zip(elements, values, strict=True) if value]
-    found = {key: "; ".join(value for _, value in named)} if named else {}
+    described = {key: "; ".join(value for _, value in named)} if named else {}
     ids = [e.attributes.get("ref") or e.attributes.get("key", "") for e, _ in named]
     if any(ids):
-        found[f"{key}_ref"] = "; ".join(ids)
+        described[f"{key}_ref"] = "; ".join(ids)
     for name, attribute in _DATES.items():
         bounds = [e.attributes[attribute] for e, _ in named if attribute in e.attributes]
         if bounds:
-            found[f"{key}_{name}"] = "; ".join(bounds)
-    return found
+            described[f"{key}_{name}"] = "; ".join(bounds)
+    return described
 
 
 def base_of(key: str) -> str:
@@ -120,15 +120,15 @@ def base_of(key: str) -> str:
 
 def _letter(header: Element) -> dict[str, str]:
     """Read who sent and received a letter, where and when (``correspDesc``)."""
-    found: dict[str, str] = {}
+    facts: dict[str, str] = {}
     description = header.find("correspdesc")
     for action in description.elements() if description else ():
         kind = action.attributes.get("type", "")
         if action.name == "correspaction" and kind in {"sent", "received"}:
             for name, kinds in _ACTION.items():
                 elements = list(_outermost(action, kinds))
-                found |= describe(f"{kind}_{name}", elements if name == "by" else elements[:1])
-    return found
+                facts |= describe(f"{kind}_{name}", elements if name == "by" else elements[:1])
+    return facts
 
 
 _ACTION = {"by": {"persname", "orgname", "name"}, "place": {"placename"}, "date": {"date"}}
@@ -159,11 +159,11 @@ def parse_rule(text: str) -> Rule:
 
 def read_rules(rules: Mapping[str, Sequence[Rule]], within: Sequence[Element]) -> dict[str, str]:
     """Read the metadata in some elements; for each key the first rule with a result decides."""
-    found: dict[str, str] = {}
-    for key, own in rules.items():
-        tries = (read for rule in own if (read := _read_rule(key, rule, within)))
-        found |= next(tries, {})
-    return found
+    metadata: dict[str, str] = {}
+    for key, rules_of_key in rules.items():
+        tries = (read for rule in rules_of_key if (read := _read_rule(key, rule, within)))
+        metadata |= next(tries, {})
+    return metadata
 
 
 def _read_rule(key: str, rule: Rule, within: Sequence[Element]) -> dict[str, str]:

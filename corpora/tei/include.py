@@ -37,7 +37,7 @@ def find_included(files: Sequence[InputFile], *, max_bytes: int) -> dict[str, In
     from corpora.system.buckets import is_url
     from corpora.system.threads import map_in_order
 
-    found: dict[str, InputFile] = {}
+    included: dict[str, InputFile] = {}
     pointers: defaultdict[str, set[str]] = defaultdict(set)
     search = partial(_parts_in, max_bytes=max_bytes)
     waiting = [file for file in files if not is_url(file.path)]
@@ -48,13 +48,13 @@ def find_included(files: Sequence[InputFile], *, max_bytes: int) -> dict[str, In
             folder = Path(file.path).resolve().parents[file.name.count("/")] if parts else Path()
             for name, pointer in parts:
                 path = (folder / name).resolve()
-                if name not in found and path.is_file() and path.is_relative_to(folder):
-                    found[name] = describe_file(name, path)
-                    waiting.append(found[name])
+                if name not in included and path.is_file() and path.is_relative_to(folder):
+                    included[name] = describe_file(name, path)
+                    waiting.append(included[name])
                 pointers[name].add(pointer)
     return {
         name: file
-        for name, file in found.items()
+        for name, file in included.items()
         if file.size > max_bytes or _is_pointed_at(file, pointers[name])
     }
 

@@ -33,8 +33,8 @@ _NOT_READ, _CHARACTERS = "not read: ", " (characters)"  # around a part's name i
 def _prefix_rows(counters: Counter[str]) -> Iterator[Sequence[object]]:
     """Yield each prefix, and how many references it resolved and did not match."""
     kinds = (RESOLVED, NO_MATCH)
-    found = (n.removeprefix(kind) for kind in kinds for n in counters if n.startswith(kind))
-    for prefix in dict.fromkeys(found):
+    prefixes = (n.removeprefix(kind) for kind in kinds for n in counters if n.startswith(kind))
+    for prefix in dict.fromkeys(prefixes):
         yield prefix, counters[RESOLVED + prefix], counters[NO_MATCH + prefix]
 
 
@@ -245,9 +245,9 @@ def _by_word(census: Census) -> Counter[str]:
 
 def _drafted_unlabelled(census: Census) -> Iterator[str]:
     """Draft the line for names of which no ``@type`` says what they are."""
-    if found := census.untyped.most_common():
-        names = ", ".join(_quoted(name) for name, _ in found)
-        counts = ", ".join(f"{name} {n:,}" for name, n in found)
+    if untyped := census.untyped.most_common():
+        names = ", ".join(_quoted(name) for name, _ in untyped)
+        counts = ", ".join(f"{name} {n:,}" for name, n in untyped)
         yield f"# unlabelled = [{names}]  # not read now, without @type: {counts}"
 
 
@@ -262,12 +262,12 @@ def _drafted_choice(census: Census) -> Iterator[str]:
 
 def _drafted_signs(census: Census) -> Iterator[str]:
     """Draft the section ``characters``: the empty elements that need a character."""
-    found = Counter[str]()
+    signs = Counter[str]()
     for name in sorted(CHARACTERS & census.kinds.keys()):
-        found += census.kinds[name].signs
-    if found:
+        signs += census.kinds[name].signs
+    if signs:
         yield from ("", "[characters]  # empty elements, which are not read unless you say as what")
-        for pattern, n in found.most_common():
+        for pattern, n in signs.most_common():
             yield f'# {_quoted(pattern)} = "?"  # {n:,}'
 
 
@@ -284,10 +284,10 @@ def _drafted_spaces(census: Census) -> Iterator[str]:
     known = tuple(load_edition(edition_path("tei")).spaces)
     taken: dict[str, str] = {}
     counts = census.addresses.most_common(N_SPACES)
-    found = [(address, n) for address, n in counts if not address.startswith(known)]
-    if found:
+    addresses = [(address, n) for address, n in counts if not address.startswith(known)]
+    if addresses:
         yield from ("", "[entities.spaces]")
-    for address, n in found:
+    for address, n in addresses:
         space = census.edition.spaces.get(address) or _space(address, taken)
         yield f"{_quoted(address)} = {_quoted(space)}  # {n:,}"
 
@@ -365,11 +365,11 @@ def _run(options: Options) -> Iterator[str]:
     options.output.mkdir(parents=True, exist_ok=True)
     first = Path(options.inspect[0]).resolve()
     name = re.sub(r"\W+", "-", (first if first.is_dir() else first.parent).name).strip("-")
-    made = {
+    files = {
         "census.html": to_html(census),
         "edition.toml": draft_edition(census, name=name or "edition"),
     }
-    for file, text in made.items():
+    for file, text in files.items():
         if (path := options.output / file).exists():
             raise UsageError(f"{path}: is there already. Move it away, or choose another --output.")
         path.write_text(text, "utf-8")

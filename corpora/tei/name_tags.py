@@ -70,8 +70,8 @@ def _written(source: Source, node: Node, changes: dict[str, str | None]) -> str:
         return _attribute(match[1], waiting.pop(match[1]))
 
     begin = next((m.start() for m in _ATTRIBUTE.finditer(text)), len(text) - 1)
-    kept = _ATTRIBUTE.sub(written, text[begin:-1]).rstrip()
-    return kept + "".join(_attribute(*pair) for pair in waiting.items()) + ">"
+    tag = _ATTRIBUTE.sub(written, text[begin:-1]).rstrip()
+    return tag + "".join(_attribute(*pair) for pair in waiting.items()) + ">"
 
 
 def _attribute(name: str, value: str | None) -> str:
@@ -207,19 +207,19 @@ def _referred(
 
     Yields the attribute (empty for a note), the fingerprint of the name with it, and the edit.
     """
-    for one in added:
-        if one.node is None:
+    for name in added:
+        if name.node is None:
             continue
-        note, prints = one.note(source.prefix(one.node), by)
-        yield from (("", print_, Edit(one.node.end, one.node.end, note)) for print_ in prints)
-        if one.reference is None:
+        note, prints = name.note(source.prefix(name.node), by)
+        yield from (("", print_, Edit(name.node.end, name.node.end, note)) for print_ in prints)
+        if name.reference is None:
             continue
-        attributes = [one.reference, *one.said(by)]
-        end = _TAG_END.search(source.text, one.node.start, one.node.content_start)
+        attributes = [name.reference, *name.said(by)]
+        end = _TAG_END.search(source.text, name.node.start, name.node.content_start)
         assert end is not None  # noqa: S101 - it is a tag
-        print_ = fingerprint_of(source, one.node, attributes)
+        print_ = fingerprint_of(source, name.node, attributes)
         edit = Edit(end.start(), end.start(), tag("", attributes)[1:-1])
-        yield one.reference[0], print_, edit
+        yield name.reference[0], print_, edit
 
 
 def _close(one: _TaggedFragment) -> Edit:

@@ -134,8 +134,8 @@ class CharacterPlaces:
 
     def any_between(self, start: int, end: int) -> bool:
         """Tell whether characters of the document are written between two positions of the file."""
-        found = bisect_left(self._starts, start)
-        return found < len(self._starts) and self._starts[found] < end
+        index = bisect_left(self._starts, start)
+        return index < len(self._starts) and self._starts[index] < end
 
 
 def read_source(source: Source, edition: Edition) -> list[tuple[TeiText, CharacterPlaces]]:

@@ -8,7 +8,7 @@ from corpora.tei.prefixes import NO_MATCH, NOT_READ, RESOLVED, prefix_of
 
 def entity_of(attributes: Mapping[str, str], edition: Edition) -> str | None:
     """Return the entity of an element, with its space; several ids are one entity, their group."""
-    return " ".join(with_space(one, edition) for one in ids_of(attributes, edition)) or None
+    return " ".join(with_space(id, edition) for id in ids_of(attributes, edition)) or None
 
 
 def ids_of(attributes: Mapping[str, str], edition: Edition) -> list[str]:

@@ -87,8 +87,8 @@ class Prefixes:
         for prefix, some in waiting.items():
             rest = some
             for definition in self.definitions[prefix]:
-                found = _replace([one.partition(":")[2] for one in rest], definition)
-                self.known.update(zip(rest, found, strict=True))
+                resolved = _replace([one.partition(":")[2] for one in rest], definition)
+                self.known.update(zip(rest, resolved, strict=True))
                 rest = [one for one in rest if self.known[one] is None]
                 if not rest:
                     break
@@ -123,21 +123,21 @@ def prefix_of(pointer: str) -> str:
 
 def read_prefixes(tei: Element) -> Prefixes:
     """Read the prefixes that a ``TEI`` element declares, and then those of the corpus around it."""
-    found: dict[str, list[Definition]] = {}
+    definitions: dict[str, list[Definition]] = {}
     unread: dict[str, str] = {}
     headers = (header for around in tei.chain() for header in _headers(around))
     for element in (e for header in headers for e in header.walk() if e.name == "prefixdef"):
         attributes = element.attributes
         prefix = attributes.get("ident", "").strip()
-        given = attributes.get("matchPattern"), attributes.get("replacementPattern")
-        definition = _define(*given)
+        patterns = attributes.get("matchPattern"), attributes.get("replacementPattern")
+        definition = _define(*patterns)
         if not _PREFIX.fullmatch(prefix):
             definition = f"@ident {prefix!r} is no name of a prefix"
         if isinstance(definition, str):
             unread.setdefault(prefix_of(prefix) or prefix, definition)
         else:
-            found.setdefault(prefix, []).append(definition)
-    return Prefixes({prefix: tuple(some) for prefix, some in found.items()}, unread)
+            definitions.setdefault(prefix, []).append(definition)
+    return Prefixes({prefix: tuple(some) for prefix, some in definitions.items()}, unread)
 
 
 def _headers(around: Element) -> Iterator[Element]:
@@ -155,7 +155,7 @@ def declared(addresses: Mapping[str, str]) -> Prefixes:
 
     Definitions that cannot be read are among those ``unread``.
     """
-    found: dict[str, tuple[Definition, ...]] = {}
+    definitions: dict[str, tuple[Definition, ...]] = {}
     unread: dict[str, str] = {}
     for prefix, address in addresses.items():
         definition = _define("(.+)", address)
@@ -168,8 +168,8 @@ def declared(addresses: Mapping[str, str]) -> Prefixes:
         if isinstance(definition, str):
             unread[prefix] = definition
         else:
-            found[prefix] = (definition,)
-    return Prefixes(found, unread)
+            definitions[prefix] = (definition,)
+    return Prefixes(definitions, unread)
 
 
 @lru_cache(maxsize=1_000)
@@ -220,8 +220,8 @@ def _translate(pattern: str) -> tuple[str, int]:
 def _rewrite(replacement: str, n_groups: int) -> str:
     """Return a replacement as RE2 has it: ``$1`` is a group, one that is not there is empty."""
 
-    def write(found: re.Match[str]) -> str:
-        literal, digits = found[1] or found[3], found[2]
+    def write(match: re.Match[str]) -> str:
+        literal, digits = match[1] or match[3], match[2]
         if literal:
             return "\\\\" if literal == "\\" else literal
         group, after = digits, ""

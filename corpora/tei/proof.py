@@ -39,7 +39,7 @@ def prove(
     """
     if not _only_inserts(source, edits, written.data, taken=_tags_of(added)):
         return Failure("other bytes would change", "without the insertions")
-    undone, bare = (take_out_of(one, reviewer=reviewer).data for one in (written, source))
+    undone, bare = (take_out_of(file, reviewer=reviewer).data for file in (written, source))
     if undone != bare:
         return Failure("undo would not give the bytes back", "after undo")
     for old, new in zip(before, after, strict=False):
@@ -66,7 +66,7 @@ def _only_inserts(
     opened.
     """
     position, length, pieces = 0, 0, []
-    places = list(source.bytes_at(place for edit in edits for place in edit[:2]))
+    places = list(source.bytes_at(offset for edit in edits for offset in edit[:2]))
     for (start, end, text), first, last in zip(edits, places[::2], places[1::2], strict=True):
         until = position + first - length
         pieces += [result[position:until], source.data[first:last]]
@@ -106,25 +106,25 @@ def _check_names(
     before: Sequence[Document], after: Sequence[Document], added: Sequence[Added]
 ) -> Failure | None:
     """Check that exactly the old names and the added names are read."""
-    found = Counter(_key(d, m, entity=m.entity) for d in after for m in d.mentions)
-    found.subtract(_key(d, m, entity=m.entity) for d in before for m in d.mentions)
+    names = Counter(_key(d, m, entity=m.entity) for d in after for m in d.mentions)
+    names.subtract(_key(d, m, entity=m.entity) for d in before for m in d.mentions)
     culprits = []
     for one in added:
         if one.old is not None:
-            found[_key(one.document, one.old, entity=one.old.entity)] += 1
+            names[_key(one.document, one.old, entity=one.old.entity)] += 1
         is_remark = one.node is not None and one.reference is None
         if one.target is None and not one.is_gone and not is_remark:
             is_linked = one.reference or one.old is not None
             entity = one.mention.entity if is_linked else None
             key = _key(one.document, one.mention, entity=entity)
-            found[key] -= 1
+            names[key] -= 1
             if one.node is not None:  # replaces the same name without the reference
-                found[_key(one.document, one.mention, entity=None)] += 1
-            if found[key] < 0:
+                names[_key(one.document, one.mention, entity=None)] += 1
+            if names[key] < 0:
                 culprits.append(one)
     if culprits:
         return Failure("would not be read back", culprits=tuple(culprits))
-    if wrong := [key for key, number in found.items() if number]:
+    if wrong := [key for key, number in names.items() if number]:
         return Failure("other names would be read differently", str(wrong[0]))
     return None
 
@@ -132,12 +132,12 @@ def _check_names(
 def _check_pointers(written: Source, added: Sequence[Added]) -> Failure | None:
     """Check that the pointers of ``standOff`` resolve to the characters of their names."""
     wrong = []
-    for one in added:
-        if one.target is not None:
-            surface = one.document.text[one.mention.start : one.mention.end]
-            meant = resolve(written, one.target.pointer)
+    for name in added:
+        if name.target is not None:
+            surface = name.document.text[name.mention.start : name.mention.end]
+            meant = resolve(written, name.target.pointer)
             if not _is_within("".join(meant.split()), "".join(surface.split())):
-                wrong.append(one)
+                wrong.append(name)
     return Failure("the pointer would miss it", culprits=tuple(wrong)) if wrong else None
 
 

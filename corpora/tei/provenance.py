@@ -229,11 +229,11 @@ class _Header:
     def put(self, around: Node, path: Sequence[str], inside: str) -> Iterator[Edit]:
         """Insert markup at the end of the element at the path; missing elements are created."""
         for depth, name in enumerate(path):
-            found = self.child(around, name)
-            if found is None:
+            child = self.child(around, name)
+            if child is None:
                 yield self._insert(around, name, self._made(path[depth:], inside))
                 return
-            around = found
+            around = child
             if around.is_empty_tag:
                 yield self._fill(around, self._made(path[depth + 1 :], inside))
                 return
@@ -338,10 +338,10 @@ def _notice(source: Source, model: Model, fingerprints: Mapping[str, Sequence[st
     same = (notice for notice in notices_in(source) if notice.model == model.id)
     if notice := next(same, None):
         return Edit(notice.end, notice.end, lists)
-    about = " ".join(filter(None, [model.name, model.version, model.desc, model.sha256[:12]]))
+    label = " ".join(filter(None, [model.name, model.version, model.desc, model.sha256[:12]]))
     at = source.nodes[0].content_start
-    about = about.replace("?", "")
-    return Edit(at, at, f"<?onoma-by {model.id} {about}?>{lists}")
+    label = label.replace("?", "")
+    return Edit(at, at, f"<?onoma-by {model.id} {label}?>{lists}")
 
 
 def _title_path(header: _Header) -> tuple[str, ...]:
@@ -359,12 +359,12 @@ def _joined(
     header: _Header, parts: Sequence[tuple[tuple[str, ...], str]]
 ) -> Iterator[tuple[tuple[str, ...], str]]:
     """Join the parts of a header that is missing or empty, so that it is created once."""
-    found = header.child(header.around, "teiheader")
-    if found is not None and not found.is_empty_tag:
+    header_element = header.child(header.around, "teiheader")
+    if header_element is not None and not header_element.is_empty_tag:
         yield from parts
         return
-    made = [(path[:1], header._made(path[1:], markup)) for path, markup in parts]  # noqa: SLF001
-    yield ("teiheader",), "".join(markup for _, markup in made)
+    additions = [(path[:1], header._made(path[1:], markup)) for path, markup in parts]  # noqa: SLF001
+    yield ("teiheader",), "".join(markup for _, markup in additions)
 
 
 def _statements(
@@ -411,28 +411,28 @@ def _change(header: _Header, n_names: int, *, is_correction: bool) -> tuple[tupl
     while around and (inner := header.child(around, "listchange") or header.child(around, "list")):
         path.append(inner.name)
         around, name = inner, "item" if inner.name == "list" else "change"
-    what = "reference" if by.model.kind == "linker" else "name"
+    noun = "reference" if by.model.kind == "linker" else "name"
     done = "written or corrected" if is_correction else "written"
-    said = f"{n_names:,} {what}{'s' * (n_names != 1)} {done} by Onoma"
+    sentence = f"{n_names:,} {noun}{'s' * (n_names != 1)} {done} by Onoma"
     if by.reviewer:
-        said += f", reviewed by {_SUFFIX.sub('', by.reviewer)}"
+        sentence += f", reviewed by {_SUFFIX.sub('', by.reviewer)}"
     qualified = header.prefix + name
     when = by.date if name == "change" else ""
-    said += f", {by.date}" if by.date and not when else ""
+    sentence += f", {by.date}" if by.date and not when else ""
     opening = tag(qualified, [("when", when), ("resp", by.resp)])
-    return tuple(path), f"{opening}{escape(said)}.</{qualified}>"
+    return tuple(path), f"{opening}{escape(sentence)}.</{qualified}>"
 
 
 def _statement(model: Model, prefix: str, fingerprints: str, *, is_typed: bool) -> str:
-    about = f"{model.name} {model.version}".strip()
+    label = f"{model.name} {model.version}".strip()
     if model.desc:
-        about += f": {model.desc}"
+        label += f": {model.desc}"
     identifier = tag(f"{prefix}respStmt", [("xml:id", model.id)])
     what = "references of names" if model.kind == "linker" else "names"
     resp = f"{what} found by a {model.kind} (SHA-256 {escape(model.sha256)})"
     if not model.sha256:
         resp = "names that people found"
     kind = model.kind if model.sha256 else "tool"
-    name = f"{tag(f'{prefix}name', [('type', kind)][:is_typed])}{escape(about)}</{prefix}name>"
+    name = f"{tag(f'{prefix}name', [('type', kind)][:is_typed])}{escape(label)}</{prefix}name>"
     inside = f"<{prefix}resp>{resp}</{prefix}resp>{name}{fingerprints}"
     return f"{identifier}{inside}</{prefix}respStmt>"

@@ -124,11 +124,11 @@ def read_tree(
     texts: list[TeiText] = []
     for tei, document_id in zip(roots, ids, strict=True):
         file = File(name, tei, taken, numbers)
-        own = edition.with_prefixes(prefixes_of(tei, edition))
-        whole = start_of_file(tei, document_id, own, lang=said_language(root))
+        extended = edition.with_prefixes(prefixes_of(tei, edition))
+        whole = start_of_file(tei, document_id, extended, lang=said_language(root))
         starts, n_before = deque([whole]), len(texts)
         while starts:
-            reader = _Reader(own, file, layout(), starts.popleft(), with_lemmas=with_lemmas)
+            reader = _Reader(extended, file, layout(), starts.popleft(), with_lemmas=with_lemmas)
             text, apart = reader.read()
             texts.append(text)
             starts.extend(apart)
@@ -187,7 +187,7 @@ class _Reader:
             self.layout.block(self.kind)
             self._inside(start.element)
         text = self._finish()
-        return text, [with_place(one, text.document, here.end) for one, here in self.apart]
+        return text, [with_place(start, text.document, here.end) for start, here in self.apart]
 
     def _finish(self) -> TeiText:
         self._read_parts()
@@ -236,8 +236,8 @@ class _Reader:
         """Yield the sentences that the file marks; others are cut by the languages of passages."""
         abbreviations, marked = trim_all(self.abbreviations, text), trim_all(self.marked, text)
         for part, inside in join_paragraphs(paragraphs, mentions):
-            for place, is_marked in divide(part, starting_in(part, marked), inside):
-                piece = trim(place, text)
+            for span, is_marked in divide(part, starting_in(part, marked), inside):
+                piece = trim(span, text)
                 if piece is None:
                     continue
                 if is_marked:
@@ -329,10 +329,10 @@ class _Reader:
                 self._inside(element)
                 self.layout.line_end()
             case Role.SENTENCE:
-                place = self.layout.open_name()
+                name = self.layout.open_name()
                 self._inside(element)
-                self.layout.close_name(place)
-                self.marked.append(place)
+                self.layout.close_name(name)
+                self.marked.append(name)
 
     def _leave_out(self, element: Element) -> None:
         if element.children:
@@ -470,7 +470,7 @@ class _Reader:
 
     def _mentions(self, text: str) -> list[Mention]:
         """Build mentions of the names that have text; link and merge the pieces of split names."""
-        made: list[Mention] = []
+        mentions: list[Mention] = []
         names = [*self.names, *self._names_beside()]
         # bytes of different files cannot be compared
         several = any(name.element.file for name in names)
@@ -480,26 +480,26 @@ class _Reader:
                 self.counters[f"names without text: {name.element.written_name}"] += 1
                 continue
             self.counters.update(count_prefixes(name.element.attributes, self.edition))
-            made.append(to_mention(name, span, self.edition))
-        kept, dropped = without_crossing(merge_pieces(made, text))
+            mentions.append(to_mention(name, span, self.edition))
+        nested, dropped = without_crossing(merge_pieces(mentions, text))
         if dropped:
             self.counters["names dropped because they cross another"] = len(dropped)
-        self.counters.update(f"mentions: {mention.label or 'no label'}" for mention in kept)
-        return kept
+        self.counters.update(f"mentions: {mention.label or 'no label'}" for mention in nested)
+        return nested
 
     def _names_beside(self) -> Iterator[NameMark]:
         """Yield the names that reach to an anchor, or stand beside the text, with their place."""
-        beside = [(one, [mark]) for one, mark in self.reaching]
-        beside += [(one, []) for one in self.start.stand_off]
-        for one, marks in beside:
-            ends = [self.marks[id] for id in one.ids]
-            if (found := [mark for mark in ends if mark]) and len(found) == len(ends):
-                first = min([*marks, *found], key=lambda mark: mark.start)
-                place = OpenName(first.start, max(mark.end for mark in found))
-                self.file.beside_found.add(one.element)
-                yield NameMark(one.element, one.label, first._replace(place=place))
+        beside = [(name, [mark]) for name, mark in self.reaching]
+        beside += [(name, []) for name in self.start.stand_off]
+        for name, marks in beside:
+            ends = [self.marks[id] for id in name.ids]
+            if (present := [mark for mark in ends if mark]) and len(present) == len(ends):
+                first = min([*marks, *present], key=lambda mark: mark.start)
+                place = OpenName(first.start, max(mark.end for mark in present))
+                self.file.beside_found.add(name.element)
+                yield NameMark(name.element, name.label, first._replace(place=place))
             elif marks:
-                self.counters[_points_nowhere(one.element)] += 1
+                self.counters[_points_nowhere(name.element)] += 1
 
 
 def _points_nowhere(element: Element) -> str:

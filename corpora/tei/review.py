@@ -211,11 +211,11 @@ def _candidate(cells: Mapping[str, str], where: str) -> ReviewedLine:
 
 
 def _place(cells: Mapping[str, str], where: str) -> tuple[int, int] | None:
-    given = [cells.get(name, "").strip() for name in ("start", "end")]
-    if not any(given):
+    cells_given = [cells.get(name, "").strip() for name in ("start", "end")]
+    if not any(cells_given):
         return None
     try:
-        start, end = (int(float(_number(one))) for one in given)
+        start, end = (int(float(_number(cell))) for cell in cells_given)
     except (ValueError, OverflowError) as error:
         raise UsageError(f"{where}: start or end cannot be read ({error}).") from error
     if not 0 <= start < end:
@@ -307,28 +307,28 @@ def apply_candidates(
     unplaced: list[tuple[str, str]] = []
     seen: dict[tuple[str, Mention | None, Mention], ReviewedLine] = {}
     for candidate in candidates:
-        found = located(_with_entity(candidate, file.edition), texts)
-        if candidate.there and not isinstance(found, str):
-            found = _on_existing(found, documents[found.document])
-        if not isinstance(found, str):
-            found = replace(found, mention=_as_written(found.mention, candidate, refer))
-        if isinstance(found, str):
-            unplaced.append((candidate.where, found))
+        placement = located(_with_entity(candidate, file.edition), texts)
+        if candidate.there and not isinstance(placement, str):
+            placement = _on_existing(placement, documents[placement.document])
+        if not isinstance(placement, str):
+            placement = replace(placement, mention=_as_written(placement.mention, candidate, refer))
+        if isinstance(placement, str):
+            unplaced.append((candidate.where, placement))
             continue
-        key = (found.document, found.suggestion, found.mention)
+        key = (placement.document, placement.suggestion, placement.mention)
         if other := seen.get(key):
             _check_agree(other, candidate)
-            text = texts[found.document]
-            skipped.append(Skipped.of(found.document, found.mention, text, reason=REPEATED))
+            text = texts[placement.document]
+            skipped.append(Skipped.of(placement.document, placement.mention, text, reason=REPEATED))
             continue
         seen[key] = candidate
         if candidate.is_accepted and not options.keep_cert:  # a person answers for the name
-            found = replace(found, mention=replace(found.mention, score=None))
-        placed.append(found)
+            placement = replace(placement, mention=replace(placement.mention, score=None))
+        placed.append(placement)
         if not candidate.is_accepted and not candidate.there:
-            shown = found.suggestion or found.mention
-            text = texts[found.document]
-            skipped.append(Skipped.of(found.document, shown, text, reason=NOT_ACCEPTED))
+            shown = placement.suggestion or placement.mention
+            text = texts[placement.document]
+            skipped.append(Skipped.of(placement.document, shown, text, reason=NOT_ACCEPTED))
         elif candidate.is_accepted:
             _check_label(candidate, edition)
     written = _write(file, placed, model=model, options=options, decisions=decisions)
@@ -336,13 +336,13 @@ def apply_candidates(
     counters = written.counters + Counter(f"skipped: {reason}" for reason in reasons)
     whole = replace(written, counters=counters, skipped=[*skipped, *written.skipped])
     failed = {(s.document, s.mention.key) for s in written.skipped}
-    made = [
+    decisions_made = [
         _decision(one, name, texts[one.document], model=model, reviewer=options.reviewer)
         for one in placed
         if (one.document, one.mention.key) not in failed
         or not (one.candidate.is_accepted or one.candidate.there)
     ]
-    return Applied(whole, made, [f"{where}: {reason}" for where, reason in unplaced])
+    return Applied(whole, decisions_made, [f"{where}: {reason}" for where, reason in unplaced])
 
 
 def _with_entity(candidate: ReviewedLine, edition: Edition) -> ReviewedLine:
@@ -387,8 +387,8 @@ def _write(
     """Write the names of a model, then those that a person found."""
     standing = {}
     for document in file.documents:
-        own = (file.source.name, document.id, document.text)
-        settled, _ = (decisions or Decisions()).of_document(*own)
+        text_of_file = (file.source.name, document.id, document.text)
+        settled, _ = (decisions or Decisions()).of_document(*text_of_file)
         answers = Answers(settled)
         listed = [p.mention for p in placed if p.document == document.id]
         again = {id(one) for mention in listed for one in answers.on(mention)}
@@ -420,20 +420,20 @@ def _on_existing(placed: Placed, document: Document) -> Placed | str:
 
 def _mentions(placed: Iterable[Placed]) -> dict[str, list[Mention]]:
     mentions: dict[str, list[Mention]] = {}
-    for one in placed:
-        mentions.setdefault(one.document, []).append(one.mention)
+    for line in placed:
+        mentions.setdefault(line.document, []).append(line.mention)
     return mentions
 
 
-def _decision(one: Placed, file: str, text: str, *, model: Model, reviewer: str) -> Decision:
+def _decision(placed: Placed, file: str, text: str, *, model: Model, reviewer: str) -> Decision:
     """Build the decision that a person made with a line."""
-    candidate, suggestion = one.candidate, one.suggestion
-    name, was = one.mention, None
+    candidate, suggestion = placed.candidate, placed.suggestion
+    name, was = placed.mention, None
     if not candidate.is_accepted:
-        verdict, name = "rejected", suggestion or one.mention
+        verdict, name = "rejected", suggestion or placed.mention
     elif suggestion is None:
         verdict = "added"
-    elif one.is_changed:
+    elif placed.is_changed:
         verdict, was = "corrected", DecidedName.of(text, suggestion)
     else:
         verdict = "accepted"
@@ -441,7 +441,7 @@ def _decision(one: Placed, file: str, text: str, *, model: Model, reviewer: str)
         reviewer=reviewer,
         verdict=verdict,  # type: ignore[arg-type]
         file=file,
-        document=one.document,
+        document=placed.document,
         name=DecidedName.of(text, name),
         was=was,
         model=model.id if suggestion and not candidate.there else "",
@@ -474,10 +474,10 @@ def located(candidate: ReviewedLine, texts: Mapping[str, str]) -> Placed | str:
 def mentions_in(candidates: Iterable[ReviewedLine], document: Document) -> list[Mention]:
     """List the suggestions that are in a document, as a model made them."""
     texts = {document.id: document.text}
-    found = (
+    lines = (
         located(candidate, texts) for candidate in candidates if candidate.document == document.id
     )
-    return [one.suggestion for one in found if not isinstance(one, str) and one.suggestion]
+    return [line.suggestion for line in lines if not isinstance(line, str) and line.suggestion]
 
 
 _Place = tuple[int, int]
@@ -521,12 +521,12 @@ def _corrected(name: str, text: str, place: _Place) -> _Place | None:
     name = name.strip()
     start, end = place
     first = max(0, start - len(name) + 1)
-    found = [
+    matches = [
         (at, at + len(name))
         for at in range(first, min(end, len(text)))
         if _is_same(name, text[at : at + len(name)])
     ]
-    return max(found, key=lambda own: (_shared(own, place), -own[0]), default=None)
+    return max(matches, key=lambda span: (_shared(span, place), -span[0]), default=None)
 
 
 def _shared(first: _Place, second: _Place) -> int:
@@ -542,7 +542,7 @@ def _found_by_name(candidate: ReviewedLine, texts: Mapping[str, str]) -> Placed 
     """Find the only place of a name between the contexts that the line gives."""
     name = re.compile(r"\s+".join(map(re.escape, candidate.name.split())))
     after, before = _words(candidate.after), _words(candidate.before[::-1])
-    found = []
+    spans = []
     for document, text in texts.items():
         if candidate.document not in {"", document}:
             continue
@@ -550,9 +550,9 @@ def _found_by_name(candidate: ReviewedLine, texts: Mapping[str, str]) -> Placed 
         for match in name.finditer(text):
             is_after = before.match(backwards, len(text) - match.start())
             if is_after and after.match(text, match.end()):
-                found.append((document, match.span()))
-    if len(found) != 1:
-        return AMBIGUOUS if found else NOT_FOUND
-    [(document, (start, end))] = found
+                spans.append((document, match.span()))
+    if len(spans) != 1:
+        return AMBIGUOUS if spans else NOT_FOUND
+    [(document, (start, end))] = spans
     mention = Mention(start, end, label=candidate.label, entity=candidate.entity)
     return Placed(candidate, document, None, mention)

@@ -106,19 +106,19 @@ def fetch(options: Options) -> Iterator[str | Summary]:
         temporary.write_bytes(data)
         _compile(temporary, _parser(temporary))
     yield f"{path}: TEI P5 {options.version}, {len(data):,} bytes, SHA-256 {digest}"
-    about = {"output": str(path), "version": options.version, "bytes": len(data)}
-    yield Summary(about | {"sha256": digest})
+    summary = {"output": str(path), "version": options.version, "bytes": len(data)}
+    yield Summary(summary | {"sha256": digest})
 
 
 def _verified(data: bytes, options: Options, url: str) -> str:
     """Check size, version and hash; returns the hash."""
-    said, digest = _SAID.search(data[:10_000]), hashlib.sha256(data).hexdigest()
+    match, digest = _SAID.search(data[:10_000]), hashlib.sha256(data).hexdigest()
     wrong = ""
     if len(data) > _MAX_BYTES:
         wrong = f"has more than {_MAX_BYTES:,} bytes"
-    elif said is None or said[1].decode() != options.version:
-        found = said[1].decode() if said else "none"
-        wrong = f"is no schema of TEI P5 {options.version} (the version that it names is {found})"
+    elif match is None or match[1].decode() != options.version:
+        version = match[1].decode() if match else "none"
+        wrong = f"is no schema of TEI P5 {options.version} (the version that it names is {version})"
     elif options.sha256 not in {"", digest}:
         wrong = f"has the SHA-256 {digest}, not {options.sha256}"
     if wrong:
@@ -134,13 +134,13 @@ def new_errors(before: bytes, after: bytes, schema: Path) -> list[str]:
     Raises ``UsageError`` for an unusable schema, ``XmlError`` for a malformed file.
     """
     known = Counter(_known(before, schema))
-    found = []
+    errors = []
     for line, message in _errors(after, schema):
         kind = _UNEXPECTED.sub("", message)
         known[kind] -= 1
         if known[kind] < 0:
-            found.append(f"line {line}: {message}")
-    return found
+            errors.append(f"line {line}: {message}")
+    return errors
 
 
 def new_errors_together(

@@ -93,10 +93,10 @@ class Source:
     @cached_property
     def named(self) -> Mapping[tuple[int, str], Sequence[Node]]:
         """The elements by the index of their parent (-1: the root has none) and their name."""
-        found: defaultdict[tuple[int, str], list[Node]] = defaultdict(list)
+        nodes: defaultdict[tuple[int, str], list[Node]] = defaultdict(list)
         for node in self.nodes:
-            found[node.parent.number if node.parent else -1, node.written_name].append(node)
-        return found
+            nodes[node.parent.number if node.parent else -1, node.written_name].append(node)
+        return nodes
 
     @cached_property
     def by_byte(self) -> dict[int, Node]:
@@ -138,7 +138,7 @@ class Source:
     def splice(self, edits: Iterable[Edit]) -> bytes:
         """Apply edits, which are in order and do not overlap; all other bytes stay."""
         edits = list(edits)
-        places = list(self.bytes_at(place for start, end, _ in edits for place in (start, end)))
+        places = list(self.bytes_at(offset for start, end, _ in edits for offset in (start, end)))
         pieces: list[bytes] = []
         position = 0
         for (_, _, text), start, end in zip(edits, places[::2], places[1::2], strict=True):

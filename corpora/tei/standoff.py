@@ -69,10 +69,10 @@ def _name(source: Source, node: Node) -> str:
     if _PLAIN_ID.fullmatch(id := node.attributes.get("xml:id", "")):
         return id
     path = ""
-    for one in node.chain():
-        siblings = source.named[one.parent.number if one.parent else -1, one.written_name]
-        index = bisect_left(siblings, one.number, key=attrgetter("number"))
-        path = f"/*[local-name()='{one.written_name}'][{index + 1}]{path}"
+    for above in node.chain():
+        siblings = source.named[above.parent.number if above.parent else -1, above.written_name]
+        index = bisect_left(siblings, above.number, key=attrgetter("number"))
+        path = f"/*[local-name()='{above.written_name}'][{index + 1}]{path}"
     return path
 
 

@@ -29,9 +29,9 @@ def stand_off_names(tei: Element, edition: Edition) -> tuple[StandOff, ...]:
     if not edition.reads_stand_off:
         return ()
 
-    def is_apart(one: Element) -> bool:
-        is_beside = one.parent is tei and one.name not in edition.content
-        return is_beside or edition.meaning(one).role is Role.LEAVE_OUT
+    def is_apart(element: Element) -> bool:
+        is_beside = element.parent is tei and element.name not in edition.content
+        return is_beside or edition.meaning(element).role is Role.LEAVE_OUT
 
     return tuple(
         StandOff(element, meaning.label, ids)
@@ -72,12 +72,12 @@ def ids_of_texts(roots: list[Element], name: str) -> list[str]:
     if len(roots) == 1:
         return [name]
     ids = [root.attributes.get("xml:id", "") for root in roots]
-    own = {id for id, times in Counter(ids).items() if id and times == 1}
+    unique = {id for id, times in Counter(ids).items() if id and times == 1}
 
     def free(number: int) -> int:
-        return next(n for n in count(number, len(roots)) if str(n) not in own)
+        return next(n for n in count(number, len(roots)) if str(n) not in unique)
 
-    return [f"{name}#{id if id in own else free(number)}" for number, id in enumerate(ids, 1)]
+    return [f"{name}#{id if id in unique else free(number)}" for number, id in enumerate(ids, 1)]
 
 
 def prefixes_of(tei: Element, edition: Edition) -> Prefixes:
@@ -109,8 +109,8 @@ class File:
 
     def new_id(self, element: Element) -> str:
         """Create the id of the document that an element becomes."""
-        own = element.attributes.get("xml:id")
-        id = f"{self.name}#{own}" if own else ""
+        xml_id = element.attributes.get("xml:id")
+        id = f"{self.name}#{xml_id}" if xml_id else ""
         while not id or id in self.taken:
             self.numbers[element.name] += 1
             id = f"{self.name}#{element.name}{self.numbers[element.name]}"
@@ -155,16 +155,16 @@ def start_of_file(tei: Element, document_id: str, edition: Edition, *, lang: str
 
 def _asks_for_space(element: Element) -> bool:
     """Tell whether the nearest ``@xml:space``, of the element or around it, keeps white space."""
-    said = (around.attributes.get(SPACE) for around in element.chain())
-    return next(filter(None, said), "") == "preserve"
+    values = (around.attributes.get(SPACE) for around in element.chain())
+    return next(filter(None, values), "") == "preserve"
 
 
 def with_metadata(columns: Columns, edition: Edition, scope: Element) -> Columns:
     """Add the metadata that the edition's rules find in an element, outside documents in it."""
-    found = read_rules(edition.metadata, list(_own(scope, edition))) if edition.metadata else {}
-    title = found.pop("title", columns["title"])
-    old = {key: value for key, value in columns["metadata"].items() if base_of(key) not in found}
-    return {**columns, "title": title, "metadata": {**old, **found}}
+    metadata = read_rules(edition.metadata, list(_own(scope, edition))) if edition.metadata else {}
+    title = metadata.pop("title", columns["title"])
+    old = {key: value for key, value in columns["metadata"].items() if base_of(key) not in metadata}
+    return {**columns, "title": title, "metadata": {**old, **metadata}}
 
 
 def _own(scope: Element, edition: Edition) -> Iterator[Element]:
@@ -182,9 +182,9 @@ def _own(scope: Element, edition: Edition) -> Iterator[Element]:
 def with_place(start: Start, around: Document | None, offset: int) -> Start:
     """Add the place of a document's element: in the document around it, if that has text."""
     metadata = start.columns["metadata"]
-    place = {"byte": str(start.element.byte), **start.context.attributes()}
+    attributes = {"byte": str(start.element.byte), **start.context.attributes()}
     if around is None:
         metadata = {name: metadata[name] for name in metadata if name not in {"in_document", "at"}}
     else:
-        place = {"in_document": around.id, "at": str(offset), **place}
-    return replace(start, columns={**start.columns, "metadata": {**metadata, **place}})
+        attributes = {"in_document": around.id, "at": str(offset), **attributes}
+    return replace(start, columns={**start.columns, "metadata": {**metadata, **attributes}})

@@ -43,9 +43,9 @@ def template(edition: Edition, label: str) -> Element:
             "Add it to [labels], or predict with a model that was trained on this edition."
         )
     for pattern in edition.labels[label]:
-        found = template_of(pattern)
-        if found and edition.meaning(found).label == label:
-            return found
+        element = template_of(pattern)
+        if element and edition.meaning(element).label == label:
+            return element
     raise UsageError(
         f"edition {edition.name}: no pattern of the label {label!r} says which element to write. "
         f"Add one that does to its list in [labels] of the edition file: \"rs[@type='{label}']\"."
@@ -76,7 +76,7 @@ def reference(mention: Mention, edition: Edition) -> tuple[str, str] | None:
     for write in (abbreviated, _value):
         for attribute in attributes:
             ids = entity.split(" ") if attribute == "ref" else [entity]
-            values = [write(one, attribute, edition) for one in ids]
+            values = [write(id, attribute, edition) for id in ids]
             value = " ".join(values)
             if all(values) and entity_of({attribute: value}, edition) == entity:
                 return attribute, value

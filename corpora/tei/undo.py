@@ -154,7 +154,7 @@ class _Undo:
 
     def _choose(self) -> None:
         """Choose the names to remove; a name of which a fragment changed is kept whole."""
-        found: dict[int, str] = {}
+        written: dict[int, str] = {}
         stay: dict[int, str] = {}
         for node in self.source.nodes:
             models, others = parties(node.attributes.get("resp"))
@@ -167,11 +167,11 @@ class _Undo:
             elif (print_ := self._written(node, models[0])) is None:
                 stay[node.number] = CHANGED
             else:
-                found[node.number] = print_
+                written[node.number] = print_
                 if added := self._attributes.get(models[0], {}).get(print_):
                     self.references[node.number] = added
-        self._keep_fragments(found, stay)
-        self.taken = found
+        self._keep_fragments(written, stay)
+        self.taken = written
         line, counted = 1, 0
         for node, reason in sorted(
             ((self.source.nodes[number], reason) for number, reason in stay.items()),
@@ -186,23 +186,23 @@ class _Undo:
         fingerprint = fingerprint_of(self.source, node)
         return fingerprint if fingerprint in self._attributes.get(model, {}) else None
 
-    def _keep_fragments(self, found: dict[int, str], stay: dict[int, str]) -> None:
+    def _keep_fragments(self, written: dict[int, str], stay: dict[int, str]) -> None:
         """Keep all fragments of a name if one of them is kept or missing."""
         by_id = {n.attributes.get("xml:id"): n.number for n in self.source.nodes}
         pointing: defaultdict[int | None, list[int]] = defaultdict(list)
         broken: list[int] = []
-        for number in found.keys() - self.references.keys():
+        for number in written.keys() - self.references.keys():
             attributes = self.source.nodes[number].attributes
             links = filter(None, (attributes.get(name, "")[1:] for name in ("prev", "next")))
             for target in map(by_id.get, links):
                 pointing[target].append(number)
-                if target not in found:
+                if target not in written:
                     broken.append(number)
         while broken:
             number = broken.pop()
-            if number in found:
+            if number in written:
                 stay[number] = CHANGED
-                del found[number]
+                del written[number]
                 broken += pointing[number]
 
     def restoring(self) -> Iterator[Edit]:
@@ -250,14 +250,14 @@ class _Undo:
     def list_edits(self) -> Iterator[Edit]:
         """Yield edits of kept statements that remove the fingerprints of removed names."""
         statements = filter(is_statement, self.source.nodes)
-        kept = {n.attributes["xml:id"] for n in statements if not self._goes_whole(n)}
+        staying = {n.attributes["xml:id"] for n in statements if not self._goes_whole(n)}
         for notice in self._notices:
             is_needed = f"#{notice.model}" in self._still_needed
             if is_needed or not self._is_asked_for([notice.model]):
-                kept.add(notice.model)
+                staying.add(notice.model)
             else:
                 yield Edit(notice.start, notice.end, "")
-        yield from self._delisted(kept, self.taken.values())
+        yield from self._delisted(staying, self.taken.values())
 
     def _delisted(self, models: Iterable[str], fingerprints: Iterable[str]) -> Iterator[Edit]:
         """Yield edits of the statements on models; lists of a statement come last first."""
@@ -318,9 +318,9 @@ class _Undo:
 
     def _mark(self, node: Node) -> tuple[int, int]:
         """Find ``@resp`` in the start tag, with the white space before it."""
-        found = place_of_attribute(self.source, node, "resp")
-        assert found is not None  # noqa: S101 - it has one
-        return found
+        attribute = place_of_attribute(self.source, node, "resp")
+        assert attribute is not None  # noqa: S101 - it has one
+        return attribute
 
     def _unmark(self, node: Node, around: Node) -> Edit:
         """Remove only the mark of an element that is still needed.

@@ -380,13 +380,13 @@ class _Writer:
 
     def _referring(self, document: Document, mention: Mention, name: Mention) -> Iterator[Added]:
         """Yield the reference for an existing name, or skip it with a reason."""
-        found = reference(mention, self.file.edition)
+        pair = reference(mention, self.file.edition)
         node, *others = self.file.nodes_of(name)
-        has = [a for a in ("resp", "cert", found[0] if found else "") if a in node.attributes]
+        has = [a for a in ("resp", "cert", pair[0] if pair else "") if a in node.attributes]
         reason = ""
         if mention.score is not None and mention.score < self.options.threshold:
             reason = "below the threshold"
-        elif found is None:
+        elif pair is None:
             reason = "the edition has no attribute for the entity"
         elif others or node.is_expanded:
             reason = "the name stands in several elements, or in an entity"
@@ -397,7 +397,7 @@ class _Writer:
         if reason:
             self._skip(document, mention, reason)
         else:
-            yield Added(document, mention, (), found, node=node)
+            yield Added(document, mention, (), pair, node=node)
 
     def _correcting(
         self, document: Document, places: CharacterPlaces, correction: Correction
@@ -475,7 +475,7 @@ class _Writer:
     ) -> Iterator[Added]:
         """Yield the mentions that are wanted and have a place; skip the others."""
         for mention in self._wanted(document, mentions):
-            found = reference(mention, self.file.edition)
+            pair = reference(mention, self.file.edition)
             fragments: list[Fragment] = []
             target: StandoffTarget | None = None
             try:
@@ -495,7 +495,7 @@ class _Writer:
                 self._skip(document, mention, reason)
             else:
                 parts, remark = tuple(fragments), None if target else self._remark(mention)
-                yield Added(document, mention, parts, found, target, remark=remark)
+                yield Added(document, mention, parts, pair, target, remark=remark)
 
     def _wanted(self, document: Document, mentions: Iterable[Mention]) -> list[Mention]:
         """Select the mentions that the options, existing names, and other mentions allow."""
@@ -511,10 +511,10 @@ class _Writer:
             else:
                 wanted.append(mention)
                 seen.add(mention.key)
-        kept, dropped = without_crossing(wanted)
+        nested, dropped = without_crossing(wanted)
         for mention in dropped:
             self._skip(document, mention, "crosses another prediction")
-        return kept
+        return nested
 
     def _objection(self, document: Document, mention: Mention, names: SpanIndex[Mention]) -> str:
         """Return the reason why a prediction is not wanted, or an empty string."""

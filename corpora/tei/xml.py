@@ -68,9 +68,9 @@ class Element:
         """Return the first descendant with this name (in lower case)."""
         for child in self.children:
             if not isinstance(child, str):
-                found = child if child.name == name else child.find(name)
-                if found is not None:
-                    return found
+                element = child if child.name == name else child.find(name)
+                if element is not None:
+                    return element
         return None
 
     def elements(self) -> list[Self]:
@@ -332,11 +332,11 @@ def _expansion(text: str, *, most: int) -> int:
     for match in _DECLARED.finditer(text):
         name, value = match[1], _NUMBERED.sub(_numbered, match[2][1:-1])
         sizes[name] = max(sizes[name], len(value))
-        for one, n in Counter(_REFERENCE.findall(value)).items():
-            inner[name][one] = max(inner[name][one], n)
+        for name_inside, n in Counter(_REFERENCE.findall(value)).items():
+            inner[name][name_inside] = max(inner[name][name_inside], n)
         used.update(_in_tags(value))
     for name in TopologicalSorter(inner).static_order():
-        n_inside = sum(n * sizes[one] for one, n in inner.get(name, {}).items())
+        n_inside = sum(n * sizes[name_inside] for name_inside, n in inner.get(name, {}).items())
         sizes[name] = min(sizes[name] + n_inside, most + 1)
     return sum(n * sizes[name] for name, n in used.items())
 
@@ -347,9 +347,9 @@ def _in_tags(text: str) -> Iterator[str]:
         yield from _REFERENCE.findall(tag[0])
 
 
-def _numbered(found: re.Match[str]) -> str:
-    number = int(found[1], 16) if found[1] else int(found[2])
-    return chr(number) if number <= sys.maxunicode else found[0]
+def _numbered(match: re.Match[str]) -> str:
+    number = int(match[1], 16) if match[1] else int(match[2])
+    return chr(number) if number <= sys.maxunicode else match[0]
 
 
 def encoding_of(data: bytes) -> tuple[str, int]:
@@ -387,7 +387,7 @@ def encoded(xml: str, *, name: str) -> bytes:
     """
     try:
         return _DECLARED_ENCODING.sub(
-            lambda found: found[1] + " " * len(found[2]), xml, count=1
+            lambda match: match[1] + " " * len(match[2]), xml, count=1
         ).encode()
     except UnicodeEncodeError as error:
         raise XmlError(
