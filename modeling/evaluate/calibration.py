@@ -65,13 +65,13 @@ def calibrate(
         brier=float(((values - right) ** 2).sum() / n),
         bins=tuple(
             Bin(
-                low=place / n_bins,
-                high=(place + 1) / n_bins,
+                low=number / n_bins,
+                high=(number + 1) / n_bins,
                 n=size,
                 probability=total / size if size else None,
                 right=hits / size if size else None,
             )
-            for place, (size, total, hits) in enumerate(
+            for number, (size, total, hits) in enumerate(
                 zip(counts.tolist(), sums.tolist(), n_right.tolist(), strict=True)
             )
         ),
@@ -84,9 +84,9 @@ def calibrate_spans(tagged: Sequence[Tagged]) -> tuple[Calibration, Mapping[str,
     A span is right if both ends and the label are.
     """
     pairs: defaultdict[str, list[tuple[float, bool]]] = defaultdict(list)
-    for one in tagged:
-        gold = set(gold_keys(one))
-        for key, span in zip(predicted_keys(one), one.spans, strict=True):
+    for sentence in tagged:
+        gold = set(gold_keys(sentence))
+        for key, span in zip(predicted_keys(sentence), sentence.spans, strict=True):
             pairs[key[2]].append((span.probability, key in gold))
     return _of([pair for of_label in pairs.values() for pair in of_label]), {
         label: _of(pairs[label]) for label in sorted(pairs)
@@ -100,9 +100,9 @@ def calibrate_words(tagged: Sequence[Tagged]) -> Calibration | None:
     """
     pairs = [
         (probability, label == plain(tag))
-        for one in tagged
-        if one.words
-        for (label, probability), tag in zip(one.words, one.sentence.tags, strict=True)
+        for sentence in tagged
+        if sentence.words
+        for (label, probability), tag in zip(sentence.words, sentence.sentence.tags, strict=True)
     ]
     return _of(pairs) if pairs else None
 

@@ -100,7 +100,7 @@ class RunComparison:
 
     def to_json(self) -> ComparisonRecord:
         """Convert all numbers, and the ids of sentences that only one run has right, to JSON."""
-        ids = [one.sentence.id for one in self.tagged[0]]
+        ids = [sentence.sentence.id for sentence in self.tagged[0]]
         scores = ("first", "second", "difference", "by_label", *_THINGS)
         record: ComparisonRecord = as_json(
             {
@@ -145,8 +145,8 @@ def compare(
         second=to_ratings(b.sum())[0],
         difference=subtract(a.sum(), b.sum(), units),
         by_label={
-            label: (one, other, subtract(a, b, units, place=place))
-            for place, (label, one, other) in enumerate(
+            label: (one, other, subtract(a, b, units, place=number))
+            for number, (label, one, other) in enumerate(
                 zip(names, to_ratings(a), to_ratings(b), strict=True)
             )
         },
@@ -191,29 +191,29 @@ def _check_same(first: Sequence[Tagged], second: Sequence[Tagged]) -> None:
             )
 
 
-def _describe(found: RunComparison, names: Sequence[str], *, n_examples: int) -> list[Block]:
+def _describe(comparison: RunComparison, names: Sequence[str], *, n_examples: int) -> list[Block]:
     first, second = names
     rows = [["strict F1", first, second, "difference", "95 %", "p"]]
-    rows.append(["all", *_cells(found.first, found.second, found.difference)])
-    rows += [[label, *_cells(*found.by_label[label])] for label in found.by_label]
+    rows.append(["all", *_cells(comparison.first, comparison.second, comparison.difference)])
+    rows += [[label, *_cells(*comparison.by_label[label])] for label in comparison.by_label]
     blocks: list[Block] = [
         Heading(f"{first} and {second}", 1),
         Prose(
-            f"On {len(found.tagged[0]):,} sentences. Differences in points, first minus second; "
-            f"the bootstrap is paired and draws {found.difference.unit}. The p of the labels "
-            "are not corrected for their number."
+            f"On {len(comparison.tagged[0]):,} sentences. Differences in points, first minus "
+            f"second; the bootstrap is paired and draws {comparison.difference.unit}. The p of the "
+            "labels are not corrected for their number."
         ),
         Table(rows),
         Heading("Do they agree?"),
-        _agreement_table(found, names),
-        Prose(f"Cohen's kappa on the labels of words: {_decimal(found.kappa)}."),
+        _agreement_table(comparison, names),
+        Prose(f"Cohen's kappa on the labels of words: {_decimal(comparison.kappa)}."),
     ]
-    for name, numbers in ((first, found.only_first), (second, found.only_second)):
+    for name, numbers in ((first, comparison.only_first), (second, comparison.only_second)):
         blocks.append(Heading(f"Only {name} has these right"))
         shown = numbers[:n_examples]
         blocks.append(Prose(f"{len(shown)} of {len(numbers):,} sentences."))
         if shown:
-            blocks.append(_example_table(found, names, shown))
+            blocks.append(_example_table(comparison, names, shown))
     return blocks
 
 
@@ -231,13 +231,13 @@ def _between(interval: Interval | None) -> str:
     return f"{100 * interval.low:+.2f} to {100 * interval.high:+.2f}" if interval else ""
 
 
-def _agreement_table(found: RunComparison, names: Sequence[str]) -> Table:
+def _agreement_table(comparison: RunComparison, names: Sequence[str]) -> Table:
     head = ["", "both right", *(f"only {name} right" for name in names), "both wrong"]
     rows = [[*head, "correlation of errors"]]
     for name in _THINGS:
-        one: Agreement = getattr(found, name)
-        numbers = (one.both_right, one.only_first, one.only_second, one.both_wrong)
-        rows.append([name, *(f"{n:,}" for n in numbers), _decimal(one.correlation)])
+        pair: Agreement = getattr(comparison, name)
+        numbers = (pair.both_right, pair.only_first, pair.only_second, pair.both_wrong)
+        rows.append([name, *(f"{n:,}" for n in numbers), _decimal(pair.correlation)])
     return Table(rows)
 
 
@@ -245,15 +245,15 @@ def _decimal(value: float | None) -> str:
     return "not defined" if value is None else f"{value:.3f}"
 
 
-def _example_table(found: RunComparison, names: Sequence[str], numbers: Sequence[int]) -> Table:
+def _example_table(runs: RunComparison, names: Sequence[str], numbers: Sequence[int]) -> Table:
     rows = [["sentence", "words", "gold", *names]]
     for number in numbers:
-        one, other = (run[number] for run in found.tagged)
-        words = one.sentence.tokens
-        spans = [gold_keys(one), predicted_keys(one), predicted_keys(other)]
+        first, other = (run[number] for run in runs.tagged)
+        words = first.sentence.tokens
+        spans = [gold_keys(first), predicted_keys(first), predicted_keys(other)]
         cells = [
             "; ".join(f"{' '.join(words[start:end])} ({label})" for start, end, label in keys)
             for keys in spans
         ]
-        rows.append([one.sentence.id, " ".join(words), *cells])
+        rows.append([first.sentence.id, " ".join(words), *cells])
     return Table(rows, n_texts=5)

@@ -72,11 +72,11 @@ def find_errors(tagged: Sequence[Tagged]) -> list[Finding]:
     that it leaves unpaired. The first five kinds add up to the gold spans, the first four and the
     last to the predicted spans.
     """
-    return [finding for index, one in enumerate(tagged) for finding in _find(index, one)]
+    return [finding for index, sentence in enumerate(tagged) for finding in _find(index, sentence)]
 
 
-def _find(index: int, one: Tagged) -> Iterator[Finding]:
-    gold, predicted = gold_keys(one), predicted_keys(one)
+def _find(index: int, sentence: Tagged) -> Iterator[Finding]:
+    gold, predicted = gold_keys(sentence), predicted_keys(sentence)
     for g, p in align(gold, predicted):
         span = None if g is None else gold[g]
         other = None if p is None else predicted[p]
@@ -84,7 +84,7 @@ def _find(index: int, one: Tagged) -> Iterator[Finding]:
             index=index,
             kind=_kind(span, other),
             gold=None if span is None else TokenSpan(start=span[0], end=span[1], label=span[2]),
-            predicted=None if p is None else one.spans[p],
+            predicted=None if p is None else sentence.spans[p],
         )
 
 
@@ -121,8 +121,8 @@ def confuse(tagged: Sequence[Tagged], labels: Sequence[str] = ()) -> Confusion:
     """Count words by gold and predicted label; labels beyond the given ones are appended."""
     names = ("O", *all_labels(tagged, labels))
     ids = {name: id for id, name in enumerate(names)}
-    gold = [ids[plain(tag)] for one in tagged for tag in one.sentence.tags]
-    predicted = [ids[plain(tag)] for one in tagged for tag in predicted_tags(one)]
+    gold = [ids[plain(tag)] for sentence in tagged for tag in sentence.sentence.tags]
+    predicted = [ids[plain(tag)] for sentence in tagged for tag in predicted_tags(sentence)]
     cells = np.array(gold, np.int64) * len(names) + np.array(predicted, np.int64)
     counts = np.bincount(cells, minlength=len(names) ** 2).reshape(len(names), len(names))
     return Confusion(labels=names, counts=counts.astype(np.int64))
@@ -155,12 +155,12 @@ def list_errors(runs: Mapping[str, tuple[Sequence[Tagged], Sequence[Finding]]]) 
                 yield "\t".join(map(cell_of, cells)) + "\n"
 
 
-def _line(run: str, one: Tagged, found: Finding) -> Iterator[str]:
-    yield from (run, one.sentence.id, one.sentence.document_id, found.kind)
-    for span in (found.gold, found.predicted):
-        yield from ("", "", "", "") if span is None else _cells(span, one.sentence.tokens)
-    yield "" if found.predicted is None else repr(found.predicted.probability)
-    yield " ".join(one.sentence.tokens)
+def _line(run: str, sentence: Tagged, finding: Finding) -> Iterator[str]:
+    yield from (run, sentence.sentence.id, sentence.sentence.document_id, finding.kind)
+    for span in (finding.gold, finding.predicted):
+        yield from ("", "", "", "") if span is None else _cells(span, sentence.sentence.tokens)
+    yield "" if finding.predicted is None else repr(finding.predicted.probability)
+    yield " ".join(sentence.sentence.tokens)
 
 
 def _cells(span: TokenSpan, tokens: Sequence[str]) -> Iterator[str]:

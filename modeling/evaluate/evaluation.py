@@ -164,7 +164,7 @@ class Evaluation:
 
     def to_json(self) -> SavedEvaluation:
         """Convert all numbers to JSON; predictions and single errors are in other files."""
-        names = [one.name for one in fields(self) if one.name not in {"tagged", "findings"}]
+        names = [field.name for field in fields(self) if field.name not in {"tagged", "findings"}]
         record: SavedEvaluation = as_json(
             {"scores": self.scores} | {name: getattr(self, name) for name in names}
         )
@@ -177,15 +177,15 @@ def as_json(value: object) -> Any:  # Any: ``records.py`` names the shapes
     A ``Rated`` also gets its precision, recall, F1 and interval by the normal approximation.
     """
     if is_dataclass(value):
-        made = {one.name: as_json(getattr(value, one.name)) for one in fields(value)}
+        values = {item.name: as_json(getattr(value, item.name)) for item in fields(value)}
         derived = ("precision", "recall", "f1", "normal") if isinstance(value, Rated) else ()
-        return made | {name: as_json(getattr(value, name)) for name in derived}
+        return values | {name: as_json(getattr(value, name)) for name in derived}
     if isinstance(value, Mapping):
-        return {key: as_json(one) for key, one in value.items()}
+        return {key: as_json(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, list | tuple):
-        return [as_json(one) for one in value]
+        return [as_json(item) for item in value]
     return value
 
 

@@ -66,7 +66,7 @@ def run(options: "Options") -> Iterator[str | Summary]:
         compared, others = best_taggers(scored), best_taggers(opened(options.against))
     taggers = (find_taggers if options.every_setting else best_taggers)(scored)
     learned = read_manifest(taggers[0].path)["examples"][:1]
-    level = options.level or next((str(one.get("level", OUTER)) for one in learned), OUTER)
+    level = options.level or next((str(row.get("level", OUTER)) for row in learned), OUTER)
     data = NerData.open(options.ner, level=level)
     train = data if options.train is None else NerData.open(options.train, level=level)
     if data.left_out:
@@ -78,10 +78,10 @@ def run(options: "Options") -> Iterator[str | Summary]:
     output = options.output or beside(options.run / "evaluation" / f"{data.name}-{options.split}")
     reports: list[dict[str, object]] = []
     for setting in dict.fromkeys(tagger.setting for tagger in taggers):
-        own = [tagger for tagger in taggers if tagger.setting == setting]
+        siblings = [tagger for tagger in taggers if tagger.setting == setting]
         for decoder in decoders:
             folder = output / (setting if options.every_setting else "") / decoder
-            yield from scorer.report(own, folder, decoder=decoder or None)
+            yield from scorer.report(siblings, folder, decoder=decoder or None)
             reports.append({"folder": str(folder), **read_json(folder / "evaluation.json")})
     summary: dict[str, object] = {"output": str(output), "reports": reports}
     status = 0
@@ -125,43 +125,43 @@ class _Scorer:
         self, taggers: Sequence[TaggerFolder], folder: Path, *, decoder: str | None
     ) -> Iterator[str]:
         """Score the taggers of one setting, write one report of all, and yield lines about it."""
-        found = {t.name.split("/")[-1] or "tagger": self._tag(t, decoder) for t in taggers}
-        has_folds = {bool(own.fold) for own in found.values()}
+        runs = {t.name.split("/")[-1] or "tagger": self._tag(t, decoder) for t in taggers}
+        has_folds = {bool(run.fold) for run in runs.values()}
         if len(has_folds) > 1:
             raise CorpusError(f"{self.options.run}: some taggers are of folds, and some are not.")
         split = self.options.split
         if has_folds == {True}:
-            found, split = _joined(list(found.values())), "folds"
+            runs, split = _joined(list(runs.values())), "folds"
         evaluations = {
             name: evaluate(
-                own.tagged,
-                labels=own.labels,
-                train=own.train or None,
-                dev=own.dev,
+                run.tagged,
+                labels=run.labels,
+                train=run.train or None,
+                dev=run.dev,
                 without=self.options.without,
                 replicates=self.options.replicates,
             )
-            for name, own in found.items()
+            for name, run in runs.items()
         }
         write_report(
             evaluations,
             folder,
             title=f"{self.options.run.resolve().name} on {self.data.name}, {split}",
-            settings=self._settings(list(found.values()), split),
-            notes=[note for name, own in found.items() for note in self._notes(name, own)],
+            settings=self._settings(list(runs.values()), split),
+            notes=[note for name, run in runs.items() for note in self._notes(name, run)],
         )
         mean = fmean(evaluation.strict_f1 for evaluation in evaluations.values())
-        what = " ".join(part for part in (taggers[0].setting, decoder or "") if part)
-        yield f"{what + ': ' if what else ''}strict F1 {_scored(list(evaluations.values()))}"
+        title = " ".join(part for part in (taggers[0].setting, decoder or "") if part)
+        yield f"{title + ': ' if title else ''}strict F1 {_scored(list(evaluations.values()))}"
         yield from _beside_baseline(mean, list(evaluations.values()))
-        for note in dict.fromkeys(note for own in found.values() for note in _out_of_reach(own)):
+        for note in dict.fromkeys(note for run in runs.values() for note in _out_of_reach(run)):
             yield f"note  {note}"
         yield f"made  {folder} (report.md, report.html, errors.tsv, predictions.jsonl)"
 
-    def _tag(self, found: TaggerFolder, decoder: str | None) -> _Found:
-        tagger = Tagger.load(found.path, device=best_device())
+    def _tag(self, folder: TaggerFolder, decoder: str | None) -> _Found:
+        tagger = Tagger.load(folder.path, device=best_device())
         tagger.decoder = decoder
-        manifest = read_manifest(found.path)
+        manifest = read_manifest(folder.path)
         part = manifest.get("fold")
         fold = Fold(**part) if part else None
         sentences = self._scored(manifest, fold)
@@ -183,7 +183,7 @@ class _Scorer:
             fold=fold,
             decoder=tagger.decoder_used,
             too_long=tagger.too_long(sentences),
-            sha256={found.name or "tagger": sha256_of(weights_of(found.path))},
+            sha256={folder.name or "tagger": sha256_of(weights_of(folder.path))},
         )
 
     def _scored(self, manifest: Manifest, fold: Fold | None) -> list[Sentence]:
@@ -238,22 +238,22 @@ class _Scorer:
             "sha256": self.data.identity | {n: h for own in found for n, h in own.sha256.items()},
         }
 
-    def _notes(self, name: str, found: _Found) -> Iterator[str]:
+    def _notes(self, name: str, run: _Found) -> Iterator[str]:
         """Yield the notes on a tagger that a reader of its report must know."""
-        for side, counts in found.changes.items():
-            made = ", ".join(f"{change}: {n:,}" for change, n in sorted(counts.items()))
-            yield f"{name}: {side} labels changed by {self.options.labels}: {made or 'none'}"
-        is_own = found.manifest["examples"][:1] == [self.train.identity]
-        if not (found.fold or is_own or self.options.train):
-            trained_on = found.manifest.get("data", {}).get("ner")
+        for side, counts in run.changes.items():
+            changes = ", ".join(f"{change}: {n:,}" for change, n in sorted(counts.items()))
+            yield f"{name}: {side} labels changed by {self.options.labels}: {changes or 'none'}"
+        is_own = run.manifest["examples"][:1] == [self.train.identity]
+        if not (run.fold or is_own or self.options.train):
+            trained_on = run.manifest.get("data", {}).get("ner")
             yield (
                 f"{name}: was trained on another dataset ({trained_on}), and so it is not "
                 "measured what training has seen, nor what its names score: name it (--train)."
             )
-        for note in _out_of_reach(found):
+        for note in _out_of_reach(run):
             yield f"{name}: {note}"
-        if n := found.too_long["spans"]:
-            shown = "; ".join(found.too_long["some"][:5])
+        if n := run.too_long["spans"]:
+            shown = "; ".join(run.too_long["some"][:5])
             yield (
                 f"{name}: {n} gold spans are longer than the head can find, and are missed: {shown}"
             )
@@ -284,24 +284,24 @@ class _Scorer:
 
     def _first_of(self, taggers: Sequence[TaggerFolder], decoder: str) -> _Found:
         known = HEADS[read_settings(taggers[0].path).head.kind].decoders
-        own = decoder if decoder in known else None
-        found = self._tag(taggers[0], own)
-        if not found.fold:
-            return found
+        chosen = decoder if decoder in known else None
+        run = self._tag(taggers[0], chosen)
+        if not run.fold:
+            return run
         others = [t for t in taggers[1:] if t.setting == taggers[0].setting]
-        return next(iter(_joined([found, *(self._tag(t, own) for t in others)]).values()))
+        return next(iter(_joined([run, *(self._tag(t, chosen) for t in others)]).values()))
 
 
-def _out_of_reach(found: _Found) -> Iterator[str]:
+def _out_of_reach(run: _Found) -> Iterator[str]:
     """Yield a note if there are no gold names, or gold names of labels that the tagger lacks."""
-    gold = Counter(span.label for one in found.tagged for span in from_iob2(one.sentence.tags))
-    lacking = sorted(gold.keys() - {*found.labels})
+    gold = Counter(span.label for tagged in run.tagged for span in from_iob2(tagged.sentence.tags))
+    lacking = sorted(gold.keys() - {*run.labels})
     if not gold:
         yield "there is no gold name, so that every score is 0"
     elif lacking:
         yield (
             f"{counted(sum(gold[label] for label in lacking), 'gold name')} cannot be found: the "
-            f"tagger has no label {', '.join(lacking)}, only {', '.join(found.labels)} (--labels "
+            f"tagger has no label {', '.join(lacking)}, only {', '.join(run.labels)} (--labels "
             "maps labels)"
         )
 
@@ -310,15 +310,15 @@ def _scored(evaluations: Sequence[Evaluation]) -> str:
     """Say the mean of strict F1, its deviation, and from where to where its intervals go."""
     spread = Spread.of([evaluation.strict_f1 for evaluation in evaluations])
     deviation = "" if spread.deviation is None else f" ± {spread.deviation:.4f}"
-    said = f"{spread.mean:.4f}{deviation} ({len(evaluations)} scored"
-    if found := [
+    line = f"{spread.mean:.4f}{deviation} ({len(evaluations)} scored"
+    if intervals := [
         evaluation.strict.micro.interval
         for evaluation in evaluations
         if evaluation.strict.micro.interval
     ]:
-        low, high = min(each.low for each in found), max(each.high for each in found)
-        said += f"; 95 %: {low:.4f} to {high:.4f}"
-    return f"{said})"
+        low, high = (min(i.low for i in intervals), max(i.high for i in intervals))
+        line += f"; 95 %: {low:.4f} to {high:.4f}"
+    return f"{line})"
 
 
 def _beside_baseline(mean: float, evaluations: Sequence[Evaluation]) -> Iterator[str]:
@@ -337,14 +337,14 @@ def _joined(folds: Sequence[_Found]) -> dict[str, _Found]:
         by_seed.setdefault(fold.manifest["config"]["training"]["seed"], []).append(fold)
     if len(by_seed) == 1:
         return {"all folds": _join(folds)}
-    return {f"all folds, seed {seed}": _join(own) for seed, own in by_seed.items()}
+    return {f"all folds, seed {seed}": _join(runs) for seed, runs in by_seed.items()}
 
 
 def _join(folds: Sequence[_Found]) -> _Found:
     sides = dict.fromkeys(side for fold in folds for side in fold.changes)
     return replace(
         folds[0],
-        tagged=[one for fold in folds for one in fold.tagged],
+        tagged=[sentence for fold in folds for sentence in fold.tagged],
         labels=tuple(sorted({label for fold in folds for label in fold.labels})),
         changes={side: sum((f.changes[side] for f in folds), Counter()) for side in sides},
         sha256={name: sha for fold in folds for name, sha in fold.sha256.items()},

@@ -121,10 +121,10 @@ class DrawnCounts:
 
     def sum(self, chosen: NDArray[np.bool_] | None = None) -> "DrawnCounts":
         """Add up all K sets of counts, or the ``chosen`` (K,) ones, to one set."""
-        kept = slice(None) if chosen is None else chosen
+        rows = slice(None) if chosen is None else chosen
         return DrawnCounts(
-            self.totals[kept].sum(axis=0, keepdims=True),
-            self.replicates[:, kept].sum(axis=1, keepdims=True),
+            self.totals[rows].sum(axis=0, keepdims=True),
+            self.replicates[:, rows].sum(axis=1, keepdims=True),
         )
 
 
@@ -165,11 +165,11 @@ def rate_labels(
 
     The labels in ``without`` are left out of the second micro score.
     """
-    kept = np.array([label not in without for label in labels], np.bool_)
+    counts_in = np.array([label not in without for label in labels], np.bool_)
     value = _macro(drawn.totals[None])[0]
     return Scores(
         micro=to_ratings(drawn.sum())[0],
-        without=to_ratings(drawn.sum(kept))[0] if without else None,
+        without=to_ratings(drawn.sum(counts_in))[0] if without else None,
         macro_f1=0.0 if np.isnan(value) else float(value),
         macro_interval=percentiles(_macro(drawn.replicates)),
         by_label=dict(zip(labels, to_ratings(drawn), strict=True)),

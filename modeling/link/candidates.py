@@ -128,7 +128,7 @@ class KnownEntities:
         self.counts = EntityCounts(self.records)
         seen = [(c.form, c.entity) for r in self.records for c in r.cases if c.entity]
         titles = [(entity.partition(":")[2], entity) for entity in self.counts.documents]
-        known = [(form, one.entity) for one in self.register.values() for form in one.forms]
+        known = [(form, entry.entity) for entry in self.register.values() for form in entry.forms]
         self.forms = LinkForms([*seen, *known, *((t, e) for t, e in titles if _is_name(t))])
         self._registered = {self.forms.number_of(*pair) for pair in known}
         self._kinds = defaultdict(Counter)
@@ -179,16 +179,16 @@ class KnownEntities:
 
         Forms in the register are not among them.
         """
-        found: set[int | None] = set()
+        kinds: set[int | None] = set()
         for entity in {case.entity for case in record.cases if case.entity}:
             if self.counts.n_documents(entity, without=record.id) == 0:
-                found.add(self.forms.number_of(entity.partition(":")[2], entity))
+                kinds.add(self.forms.number_of(entity.partition(":")[2], entity))
         for case in record.cases:
             if case.entity and not self.counts.count(
                 ("form", case.form), case.entity, without=record.id
             ):
-                found.add(self.forms.number_of(case.form, case.entity))
-        return frozenset(found - self._registered - {None})  # type: ignore[arg-type]
+                kinds.add(self.forms.number_of(case.form, case.entity))
+        return frozenset(kinds - self._registered - {None})  # type: ignore[arg-type]
 
     def candidates(self, record: LinkRecord, cases: Iterable[Case]) -> list[Candidates]:
         """Find the candidates of mentions of a document, by what other sources say of entities.
@@ -326,9 +326,9 @@ class _View:
         fits, n_words = [0.0] * len(entities), 0
         for word in case.around:
             key = ("around", word)
-            if of := self.counts.sum(key, without=self.without):
+            if total := self.counts.sum(key, without=self.without):
                 n_words += 1
-                expected = 2 * of / max(self.n_all, 1)
+                expected = 2 * total / max(self.n_all, 1)
                 for entity, n in self.counts.among(key, rows, without=self.without):
                     fits[rows[entity]] += math.log1p(n / expected)
         sizes = self._count((), entities)
@@ -354,9 +354,9 @@ class _View:
         and the entity by any form; and how often the form means an entity that it means in no other
         document: by Good and Turing, the probability that it means a new one here.
         """
-        own = spread.by_entity.get(entity, 0)
+        count = spread.by_entity.get(entity, 0)
         of_entity = math.log1p(self.counts.n_documents(entity, without=self.without))
-        return math.log1p(own), math.log1p(spread.total - own), of_entity, spread.novelty
+        return math.log1p(count), math.log1p(spread.total - count), of_entity, spread.novelty
 
 
 def _of_vocabulary(prior: float | None) -> tuple[float, float]:

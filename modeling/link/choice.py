@@ -53,7 +53,7 @@ class Linear:
     def widened(self, n_columns: int) -> "Linear":
         """Return a model with further columns, of weight 0."""
         n = n_columns - len(self.weights)
-        mean, weights = (np.append(one, np.zeros(n)) for one in (self.mean, self.weights))
+        mean, weights = (np.append(values, np.zeros(n)) for values in (self.mean, self.weights))
         return Linear(mean, np.append(self.deviation, np.ones(n)), weights, self.bias)
 
     def as_json(self) -> LinearRecord:
@@ -76,8 +76,8 @@ def linear_from_json(value: LinearRecord, n_features: int) -> Linear:
         np.array(value[name], np.float64) for name in ("mean", "deviation", "weights")
     )
     bias = float(value["bias"])
-    for one in (mean, deviation, weights):
-        if one.shape != (n_features,) or not np.isfinite([*one, bias]).all():
+    for values in (mean, deviation, weights):
+        if values.shape != (n_features,) or not np.isfinite([*values, bias]).all():
             raise ValueError(f"a model is not of {n_features} finite numbers")
     if not deviation.all():
         raise ValueError("a deviation is 0")
@@ -164,7 +164,7 @@ class _Blocks:
         for n in range(0, len(self._features), _AT_ONCE):
             some = self._features[n : n + _AT_ONCE]
             gold = np.array(self._gold[n : n + _AT_ONCE])
-            sizes = np.array([len(one) for one in some])
+            sizes = np.array([len(rows) for rows in some])
             starts = np.cumsum(sizes) - sizes
             owner = np.repeat(np.arange(len(sizes)), sizes)
             yield _Block(np.concatenate(some, dtype=np.float64), starts, owner, starts + gold)
@@ -251,13 +251,13 @@ class Unseen(NamedTuple):
     def probabilities(self, penalty: float) -> Reals:
         """Compute the probability that each choice is right, by a model of the other parts."""
         whole = fit_logistic(self.rows, self.right, penalty=penalty)
-        found = np.zeros(len(self.rows))
+        probabilities = np.zeros(len(self.rows))
         for part in np.unique(self.parts):
             others = self.parts != part
             used = others if others.any() else ~others
             model = fit_logistic(self.rows[used], self.right[used], penalty=penalty, start=whole)
-            found[~others] = sigmoid(model.score(self.rows[~others]))
-        return found
+            probabilities[~others] = sigmoid(model.score(self.rows[~others]))
+        return probabilities
 
     def choose_penalty(self) -> float:
         """Choose the penalty for a model of the probability that a choice is right.

@@ -76,8 +76,8 @@ def add_document_features(
 
 def _most_by_entity(by_form: Mapping[str, Mapping[str, float]]) -> dict[str, _Most]:
     most: dict[str, _Most] = {}
-    for form, own in by_form.items():
-        for entity, p in own.items():
+    for form, shares in by_form.items():
+        for entity, p in shares.items():
             known = most.get(entity, _Most(form, 0.0, 0.0))
             if p > known.first:
                 most[entity] = _Most(form, p, known.first)

@@ -83,9 +83,9 @@ def train(options: "TrainOptions") -> Iterator[str | Summary]:
         else:
             yield f"made  {options.output}: links are written from {linker.threshold:.3f} on"
         yield f"next  onoma link apply {options.output} --documents … --output …"
-        about = {"output": str(options.output), "documents": len(records), "names": n}
-        about["entities"] = len(linker.knowledge.counts.documents)
-        yield Summary(about | {"register": len(register), "threshold": linker.threshold})
+        summary = {"output": str(options.output), "documents": len(records), "names": n}
+        summary["entities"] = len(linker.knowledge.counts.documents)
+        yield Summary(summary | {"register": len(register), "threshold": linker.threshold})
 
 
 def evaluate(options: "EvaluateOptions") -> Iterator[str | Summary]:
@@ -216,17 +216,17 @@ def apply(options: "ApplyOptions") -> Iterator[str | Summary]:
         counters: Counter[str] = Counter()
         lines = link_sentences(sentences, linker, counters, n_candidates=options.candidates)
         write_named(options.output, (json.dumps(v, ensure_ascii=False) + "\n" for v in lines))
-        found: Mapping[str, int] = counters
+        counts: Mapping[str, int] = counters
     else:
         if options.candidates:
             raise UsageError("--candidates is for --ner: a dataset holds one entity a name.")
         assert options.documents is not None  # noqa: S101 - the command line asks for one
-        found = link_dataset(options.documents, options.output, linker, folder=options.linker)
-    yield from (f"  {name}: {n:,}" for name, n in sorted(found.items()))
+        counts = link_dataset(options.documents, options.output, linker, folder=options.linker)
+    yield from (f"  {name}: {n:,}" for name, n in sorted(counts.items()))
     yield f"made  {options.output}"
     if options.ner is None:
         yield f"next  onoma show {options.output} --limit 1"
-    yield Summary({"output": str(options.output), "counters": dict(found)})
+    yield Summary({"output": str(options.output), "counters": dict(counts)})
 
 
 def index(options: "IndexOptions") -> Iterator[str | Summary]:
@@ -264,9 +264,9 @@ def _read(folders: Sequence[Path], *, with_text: bool = False, option: str = "")
     Raises ``UsageError`` where two of them hold the same document.
     """
     read = _Read([], {}, Counter())
-    found = [check_hashes(find_documents([str(folder)], option=option)) for folder in folders]
-    check_shared(found, option=option)
-    for folder, files in zip(folders, found, strict=True):
+    shards = [check_hashes(find_documents([str(folder)], option=option)) for folder in folders]
+    check_shared(shards, option=option)
+    for folder, files in zip(folders, shards, strict=True):
         joined = " ".join(file.sha256 for file in files)
         read.hashes[folder.as_posix()] = hashlib.sha256(joined.encode()).hexdigest()
         for file in files:
@@ -292,9 +292,9 @@ def read_register(
         if not spaces:
             raise UsageError("--register: say with --space what its ids begin with.")
         space = min(spaces, key=lambda name: (-spaces[name], name))
-    found: dict[str, KnownEntity] = {}
+    entities: dict[str, KnownEntity] = {}
     for entry in open_registers(patterns).entries.values():
-        found[f"{space}:{entry.id}"] = KnownEntity(
+        entities[f"{space}:{entry.id}"] = KnownEntity(
             entity=f"{space}:{entry.id}",
             forms=tuple(entry.texts()),
             kind=entry.kind,
@@ -302,4 +302,4 @@ def read_register(
             born=entry.birth.first_year if entry.birth else None,
             dead=entry.death.last_year if entry.death else None,
         )
-    return found
+    return entities

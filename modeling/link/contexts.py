@@ -182,9 +182,9 @@ class ContextVectors:
         ]
         centred = [_to_length_1(mentions - means[0]), _to_length_1(of_texts - means[1])]
         vectors = np.concatenate([np.stack([*means, raw[0]]), *centred])
-        found = cls(records, list(descriptions), reader=reader, vectors=vectors)
-        found._is_checked = True
-        return found
+        contexts = cls(records, list(descriptions), reader=reader, vectors=vectors)
+        contexts._is_checked = True
+        return contexts
 
     def read(self, windows: Sequence[MentionWindow]) -> Vectors:
         """Compute (N, 2, D) vectors of mentions to link, centred and of length 1.

@@ -28,16 +28,16 @@ class _Own(NamedTuple):
     @classmethod
     def of(cls, records: Iterable[LinkRecord]) -> "_Own":
         """Count the linked mentions of documents."""
-        found: dict[Key, dict[str, int]] = defaultdict(dict)
+        counts: dict[Key, dict[str, int]] = defaultdict(dict)
         for record in records:
             for case in record.cases:
                 if (entity := case.entity) is None:
                     continue
                 around: list[Key] = [("around", word) for word in case.around]
                 for key in (*conditions(case.form, case.label, record.facts), *around):
-                    counted = found[key]
+                    counted = counts[key]
                     counted[entity] = counted.get(entity, 0) + 1
-        return cls(found, {key: sum(counted.values()) for key, counted in found.items()})
+        return cls(counts, {key: sum(counted.values()) for key, counted in counts.items()})
 
 
 _NOTHING: Final = _Own({}, {})
@@ -158,14 +158,14 @@ class EntityCounts:
 
         The ratios are smoothed towards ``back``, other ratios of the same entities.
         """
-        of = self.sum(key, without=without) + _SMOOTHING
+        total = self.sum(key, without=without) + _SMOOTHING
         counted = zip(self.of(key, entities, without=without), back, strict=True)
-        return [(n + _SMOOTHING * ratio) / of for n, ratio in counted]
+        return [(n + _SMOOTHING * ratio) / total for n, ratio in counted]
 
     def n_documents(self, entity: str, *, without: str | None) -> int:
         """Count the documents in which an entity is meant, without one document."""
-        found = self.documents.get(entity)
-        return 0 if found is None else len(found) - self._has(without, entity)
+        numbers = self.documents.get(entity)
+        return 0 if numbers is None else len(numbers) - self._has(without, entity)
 
     def documents_of(self, entity: str, *, without: str | None) -> NDArray[np.int32]:
         """Return the numbers of the documents in which an entity is meant, without one document."""
@@ -185,8 +185,8 @@ class EntityCounts:
         days = self._days.get(entity)
         if not days:
             return None
-        place = bisect_left(days, (day, ""))
-        later, earlier = range(place, len(days)), range(place - 1, -1, -1)
+        index = bisect_left(days, (day, ""))
+        later, earlier = range(index, len(days)), range(index - 1, -1, -1)
         nearest = (
             next((days[n][0] for n in order if days[n][1] != without), None)
             for order in (later, earlier)

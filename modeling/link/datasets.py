@@ -29,7 +29,7 @@ def link_documents(
     """Link the mentions of several documents; yield the documents in their order."""
     with_text = linker.contexts is not None
     for some in grouped(documents, lambda document: len(document.mentions)):
-        ranked = linker.rank_all([record_of(one, with_text=with_text) for one in some])
+        ranked = linker.rank_all([record_of(d, with_text=with_text) for d in some])
         for document, own in zip(some, ranked, strict=True):
             mentions = [
                 _linked(mention, answer, counters, linker=linker)
@@ -88,14 +88,14 @@ def link_sentences(
         for id, group in groupby(sentences, key=lambda sentence: sentence.document_id)
     )
     with_text = linker.contexts is not None
-    for some in grouped(joined, lambda one: len(one.places)):
-        records = [record_of(one.document, with_text=with_text) for one in some]
-        for one, ranked in zip(some, linker.rank_all(records), strict=True):
+    for some in grouped(joined, lambda joined_part: len(joined_part.places)):
+        records = [record_of(joined_part.document, with_text=with_text) for joined_part in some]
+        for joined_part, ranked in zip(some, linker.rank_all(records), strict=True):
             linked = [
                 _linked(mention, answer, counters, linker=linker)
-                for mention, answer in zip(one.document.mentions, ranked, strict=True)
+                for mention, answer in zip(joined_part.document.mentions, ranked, strict=True)
             ]
-            yield from _to_json(one, linked, ranked, n_candidates=n_candidates)
+            yield from _to_json(joined_part, linked, ranked, n_candidates=n_candidates)
 
 
 class _Joined(NamedTuple):
@@ -126,8 +126,8 @@ def _to_json(
             some = zip(one.entities[:n_candidates], one.choice, strict=False)
             value["candidates"] = [[entity, round(p, 4)] for entity, p in some]
         names[number].append(value)
-    for sentence, found in zip(joined.sentences, names, strict=True):
-        yield {"id": sentence.id, "tokens": sentence.tokens, "names": found}
+    for sentence, tokens in zip(joined.sentences, names, strict=True):
+        yield {"id": sentence.id, "tokens": sentence.tokens, "names": tokens}
 
 
 def _join(sentences: list[Sentence], *, id: str) -> _Joined:

@@ -192,7 +192,7 @@ class OutcomeRatios:
         self, part: Callable[[Outcome], bool], whole: Callable[[Outcome], bool]
     ) -> BootstrapRatio:
         """Compute the ratio of the outcomes of ``whole`` that are also of ``part``."""
-        columns = self._columns(lambda one: whole(one) and part(one), whole)
+        columns = self._columns(lambda outcome: whole(outcome) and part(outcome), whole)
         drawn = resample(columns, self._units, **self._settings)
         sums = columns.sum(axis=0)
         return BootstrapRatio(

@@ -114,17 +114,17 @@ class LinkForms:
 
         Forms with the indices ``hidden`` are skipped, as if they were not known.
         """
-        own = self._exact.get(name, ())[:_MAX_HITS]
-        if hidden and not hidden.isdisjoint(own):
+        exact = self._exact.get(name, ())[:_MAX_HITS]
+        if hidden and not hidden.isdisjoint(exact):
             return self._look_up(name, hidden)
-        found = self._found.get(name)
-        if found is None:
+        hits = self._found.get(name)
+        if hits is None:
             if len(self._found) >= _N_KEPT:
                 self._found.clear()
-            found = self._found[name] = self._look_up(name, frozenset())
-        if any(hit.form in hidden for hit in found):
+            hits = self._found[name] = self._look_up(name, frozenset())
+        if any(hit.form in hidden for hit in hits):
             return self._look_up(name, hidden)
-        return found
+        return hits
 
     def number_of(self, text: str, entity: str) -> int | None:
         """Return the index of a form of an entity; None if it is not known."""
@@ -252,10 +252,10 @@ def learn_endings(words_by_entity: Mapping[str, Iterable[str]]) -> dict[str, lis
     return dict(endings)
 
 
-def n_common(one: str, other: str) -> int:
+def n_common(first: str, other: str) -> int:
     """Count the characters that two words both begin with."""
     n = 0
-    for a, b in zip(one, other, strict=False):
+    for a, b in zip(first, other, strict=False):
         if a != b:
             break
         n += 1

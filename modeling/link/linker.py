@@ -145,11 +145,11 @@ class Linker:
 
         The result of each document is that of ``rank``, with what the model ``prior`` chooses.
         """
-        found = [_find(self.knowledge, record, self.labels) for record in records]
+        groups = [_find(self.knowledge, record, self.labels) for record in records]
         if self.contexts is not None and self.plain is not None:
-            _with_contexts(found, self.contexts, self.knowledge, plain=self.plain)
-        _with_document_features(found, self.first, self.knowledge)
-        every = (self._rank(candidate, prior) for one in found for candidate in one.candidates)
+            _with_contexts(groups, self.contexts, self.knowledge, plain=self.plain)
+        _with_document_features(groups, self.first, self.knowledge)
+        every = (self._rank(candidate, prior) for group in groups for candidate in group.candidates)
         return [
             [next(every) if case.label in self.labels else None for case in record.cases]
             for record in records
@@ -177,7 +177,7 @@ class Linker:
         write_json(folder / "linker.json", {})
         for name, values in (
             ("records.jsonl", [record.as_json() for record in self.knowledge.records]),
-            ("register.jsonl", [one.as_json() for one in self.knowledge.register.values()]),
+            ("register.jsonl", [entry.as_json() for entry in self.knowledge.register.values()]),
         ):
             lines = (json.dumps(value, ensure_ascii=False) + "\n" for value in values)
             write_text(folder / name, lines)
@@ -206,18 +206,18 @@ class Linker:
                 f"{folder}: no linker (linker.json is missing). Train one: onoma link "
                 f"train DOCUMENTS --output {folder}"
             )
-        about = read_json(path)
+        values = read_json(path)
         try:
-            if about["version"] != _VERSION or tuple(about["features"]) != FEATURES:
+            if values["version"] != _VERSION or tuple(values["features"]) != FEATURES:
                 raise CorpusError(f"{path}: made by another version of Onoma. Train it again.")
-            first, final, sure = (_linear(n, about[n]) for n in ("first", "final", "sure"))
-            plain = None if about["plain"] is None else _linear("plain", about["plain"])
-            settings = {**about.get("settings", {})}
+            first, final, sure = (_linear(n, values[n]) for n in ("first", "final", "sure"))
+            plain = None if values["plain"] is None else _linear("plain", values["plain"])
+            settings = {**values.get("settings", {})}
             places = [settings.get(name) for name in ("vocabulary", "encoder")]
-            vocabulary, encoder = (None if place is None else Path(place) for place in places)
+            vocabulary, encoder = (None if name is None else Path(name) for name in places)
             if (encoder is None) != (plain is None):
                 raise ValueError("an encoder and the model without it belong together")
-            labels, threshold = _labels(about["labels"]), float(about["threshold"])
+            labels, threshold = _labels(values["labels"]), float(values["threshold"])
             if not threshold >= 0:
                 raise ValueError(f"threshold: {threshold}")
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -231,7 +231,7 @@ class Linker:
         register = _read_lines(folder / "register.jsonl", _known)
         knowledge = KnownEntities(
             records,
-            {one.entity: one for one in register},
+            {entry.entity: entry for entry in register},
             EntityLookup(vocabulary) if vocabulary else None,
         )
         contexts = _load_contexts(folder, records, encoder)
@@ -239,8 +239,8 @@ class Linker:
 
 
 def _damaged(where: object, error: Exception) -> CorpusError:
-    said = f"{error} is missing" if isinstance(error, KeyError) else f"{error}"
-    return CorpusError(f"{where}: damaged ({said}). Train it again, or copy it again.")
+    reason = f"{error} is missing" if isinstance(error, KeyError) else f"{error}"
+    return CorpusError(f"{where}: damaged ({reason}). Train it again, or copy it again.")
 
 
 def _linear(name: str, value: LinearRecord) -> Linear:
@@ -250,7 +250,7 @@ def _linear(name: str, value: LinearRecord) -> Linear:
 
 
 def _labels(value: object) -> frozenset[str | None]:
-    if not isinstance(value, list) or not all(isinstance(one, str | None) for one in value):
+    if not isinstance(value, list) or not all(isinstance(label, str | None) for label in value):
         raise TypeError("labels: no list of names")
     return frozenset(value)
 
@@ -335,10 +335,10 @@ class LinkerTraining:
     def __post_init__(self) -> None:
         """Raise ``CorpusError`` if no class has enough linked mentions."""
         if not self.labels:
-            found = count_linked(self.records).values()
-            n, of = sum(count.linked for count in found), sum(count.names for count in found)
+            counts = count_linked(self.records).values()
+            n, total = sum(count.linked for count in counts), sum(count.names for count in counts)
             raise CorpusError(
-                f"{n:,} of {of:,} names of the training documents have an id, too few in each "
+                f"{n:,} of {total:,} names of the training documents have an id, too few in each "
                 f"class: {LEAST_LINKED:.0%} must. Train on documents whose names are linked (an "
                 "edition with @ref or @key, a wiki)."
             )

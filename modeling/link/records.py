@@ -90,8 +90,8 @@ def record_of(document: Document, *, with_text: bool = False) -> LinkRecord:
     ]
     days = (day_of(document.metadata.get(name, "")) for name in _DATES)
     day = next((d for d in days if d is not None), None)
-    kept = document if with_text else None
-    return LinkRecord(document.id, day, tuple(facts), cases, kept)
+    source = document if with_text else None
+    return LinkRecord(document.id, day, tuple(facts), cases, source)
 
 
 def _window(document: Document, mention: Mention) -> MentionWindow:

@@ -74,20 +74,20 @@ def measure(
     return found
 
 
-def _is_right(answer: _Answer, one: Outcome) -> bool:
-    return answer(one) == one.gold
+def _is_right(answer: _Answer, outcome: Outcome) -> bool:
+    return answer(outcome) == outcome.gold
 
 
-def _is_within(rank: int, one: Outcome) -> bool:
-    return one.rank is not None and one.rank <= rank
+def _is_within(rank: int, outcome: Outcome) -> bool:
+    return outcome.rank is not None and outcome.rank <= rank
 
 
 def _is_any(_: Outcome) -> bool:
     return True
 
 
-def _has_id(one: Outcome) -> bool:
-    return one.gold is not None
+def _has_id(outcome: Outcome) -> bool:
+    return outcome.gold is not None
 
 
 def write_report(
@@ -99,18 +99,18 @@ def write_report(
     nil: bool = False,
 ) -> str:
     """Write ``report.md``, ``report.json`` and ``names.tsv``; return the Markdown."""
-    found = measure(outcomes, replicates=replicates, nil=nil)
-    text = to_markdown(list(_describe(outcomes, found, title=title)))
+    measures = measure(outcomes, replicates=replicates, nil=nil)
+    text = to_markdown(list(_describe(outcomes, measures, title=title)))
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / "names.tsv", _rows(outcomes))
-    write_json(folder / "report.json", {name: _plain(value) for name, value in found.items()})
+    write_json(folder / "report.json", {name: _plain(value) for name, value in measures.items()})
     write_text(folder / "report.md", [text])
     return text
 
 
 def _describe(
     outcomes: Sequence[Outcome],
-    found: dict[str, Any],  # Any: as of ``measure``
+    measures: dict[str, Any],  # Any: as of ``measure``
     *,
     title: str,
 ) -> Iterator[Block]:
@@ -125,7 +125,7 @@ def _describe(
     yield Heading("Accuracy")
     rows = [["", "of all names with an id", "", "of those whose entity is known", ""]]
     for way in _ANSWERS:
-        both = (found[f"accuracy, {way}"], found[f"accuracy of known entities, {way}"])
+        both = (measures[f"accuracy, {way}"], measures[f"accuracy of known entities, {way}"])
         rows.append([way, *(cell for ratio in both for cell in (_value(ratio), _between(ratio)))])
     yield Table(rows)
     yield Prose(
@@ -134,10 +134,10 @@ def _describe(
     )
     yield Heading("Candidates, links and what is left open")
     rows = [["", "ratio", "95 %", "part", "of"]]
-    names = [name for name, value in found.items() if isinstance(value, BootstrapRatio)]
-    rows += [_row(name, found[name]) for name in names if not name.startswith("accuracy")]
+    names = [name for name, value in measures.items() if isinstance(value, BootstrapRatio)]
+    rows += [_row(name, measures[name]) for name in names if not name.startswith("accuracy")]
     for name in ("links, strict", "NIL"):
-        one: F1 = found[name]
+        one: F1 = measures[name]
         rows += [_row(f"{name}: precision", one.precision), _row(f"{name}: recall", one.recall)]
         rows.append([f"{name}: F1", f"{one.value:.3f}", _between(one), "", ""])
     yield Table(rows)
@@ -168,8 +168,8 @@ def _value(ratio: BootstrapRatio) -> str:
     return _quotient(ratio.part, ratio.whole)
 
 
-def _between(one: BootstrapRatio | F1) -> str:
-    interval: Interval | None = one.interval
+def _between(measure: BootstrapRatio | F1) -> str:
+    interval: Interval | None = measure.interval
     return f"{interval.low:.3f} to {interval.high:.3f}" if interval else ""
 
 

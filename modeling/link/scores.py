@@ -92,10 +92,10 @@ def count_right(gold: Iterable[LinkedSpan], predicted: Iterable[LinkedSpan], *, 
         index.add(link.start, link.end, link)
     for link in map(_folded, predicted):
         near = index.touching(link.start, link.end)
-        free = (one for one in near if one not in used or one[:2] == link[:2])
-        if found := link if link in near else next(free, None):
-            used.add(found)
-            right += found == link or (fuzzy and found.entity == link.entity)
+        free = (other for other in near if other not in used or other[:2] == link[:2])
+        if match := link if link in near else next(free, None):
+            used.add(match)
+            right += match == link or (fuzzy and match.entity == link.entity)
     return right
 
 
@@ -118,13 +118,13 @@ class MeasuredF1(TypedDict):
 def measure(compared: Compared, *, replicates: int = 1000) -> dict[str, MeasuredF1]:
     """Compute precision, recall, F1 and its interval over documents, for each way of comparing."""
     units = DrawnUnits.choose(compared.ids)
-    found: dict[str, MeasuredF1] = {}
+    scores: dict[str, MeasuredF1] = {}
     for way, counts in compared.counts.items():
         correct, predicted, gold = (int(n) for n in counts.sum(axis=0))
         drawn = resample(counts, units, replicates=replicates)
         both = drawn[:, PREDICTED] + drawn[:, GOLD]
         interval = percentiles(ratios(2 * drawn[:, CORRECT], both))
-        found[way] = {
+        scores[way] = {
             "f1": 2 * correct / (predicted + gold) if predicted + gold else 0.0,
             "interval": [interval.low, interval.high] if interval else None,
             "precision": correct / predicted if predicted else None,
@@ -133,17 +133,17 @@ def measure(compared: Compared, *, replicates: int = 1000) -> dict[str, Measured
             "predicted": predicted,
             "gold": gold,
         }
-    return found
+    return scores
 
 
 def describe(scores: Mapping[str, MeasuredF1]) -> Iterator[str]:
     """Yield the lines of a table of scores."""
     rows = []
-    for way, one in scores.items():
-        between = " to ".join(f"{bound:.3f}" for bound in one["interval"] or ())
-        ratios = (one["precision"], one["recall"])
+    for way, score in scores.items():
+        between = " to ".join(f"{bound:.3f}" for bound in score["interval"] or ())
+        ratios = (score["precision"], score["recall"])
         shown = ["" if ratio is None else f"{ratio:.3f}" for ratio in ratios]
-        counts = (one["right"], one["predicted"], one["gold"])
-        rows.append([way, f"{one['f1']:.3f}", between, *shown, *counts])
+        counts = (score["right"], score["predicted"], score["gold"])
+        rows.append([way, f"{score['f1']:.3f}", between, *shown, *counts])
     head = ["links", "F1", "95 %", "precision", "recall", "right", "predicted", "gold"]
     yield from markdown_table(head, rows)

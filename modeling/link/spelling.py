@@ -49,10 +49,10 @@ class Spellings:
                 "Names that are spelled otherwise are found by rapidfuzz, which is not installed: "
                 "pip install 'onoma[linking]'."
             ) from error
-        found = process.extract(
+        matches = process.extract(
             word, near, scorer=fuzz.ratio, score_cutoff=_CUTOFF, limit=_MAX_SIMILAR
         )
-        return tuple((other, score) for other, score, _ in found)
+        return tuple((other, score) for other, score, _ in matches)
 
     def near(self, word: str) -> list[int]:
         """Find the indices of all known words that may be similar, and of some that are not."""

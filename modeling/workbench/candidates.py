@@ -64,17 +64,17 @@ class DatasetVocabulary:
 
     def find(self, words: str, *, label: str) -> list[EntityCandidate]:  # noqa: ARG002 - of all kinds
         """Find entities with a form like the words; of equally similar ones, the frequent first."""
-        return [_shown(found) for found, _ in self._index.search(words, limit=_SHOWN)]
+        return [_shown(entry) for entry, _ in self._index.search(words, limit=_SHOWN)]
 
     def about(self, entity: str) -> EntityCandidate | None:
         """Describe an entity of the vocabulary; None for another."""
-        found = self._index.entry(entity) if entity else None
-        return _shown(found) if found else None
+        entry = self._index.entry(entity) if entity else None
+        return _shown(entry) if entry else None
 
 
-def _shown(found: FoundEntry) -> EntityCandidate:
-    about = " · ".join(filter(None, [", ".join(found.kinds), found.description]))
-    return {"entity": found.id, "name": found.name, "about": about}
+def _shown(entry: FoundEntry) -> EntityCandidate:
+    about = " · ".join(filter(None, [", ".join(entry.kinds), entry.description]))
+    return {"entity": entry.id, "name": entry.name, "about": about}
 
 
 class Reconciled:
@@ -100,8 +100,8 @@ class Reconciled:
 
     def about(self, entity: str) -> EntityCandidate | None:
         """Describe an entity from the answers that are kept of this session; None for another."""
-        every = (one for found in self._found.values() for one in found)
-        return next((one for one in every if one["entity"] == entity), None)
+        every = (candidate for proposals in self._found.values() for candidate in proposals)
+        return next((candidate for candidate in every if candidate["entity"] == entity), None)
 
     def _asked(self, words: str) -> list[EntityCandidate]:
         try:
@@ -111,8 +111,8 @@ class Reconciled:
             rows = parse_json(self._fetch(urlencode(asked).encode()))["q"]["result"]
             return [self._candidate(row) for row in rows[:_SHOWN]]
         except (URLError, OSError) as error:
-            said = getattr(error, "reason", None) or error
-            raise CorpusError(f"{self.name}: does not answer ({said}).") from error
+            reason = getattr(error, "reason", None) or error
+            raise CorpusError(f"{self.name}: does not answer ({reason}).") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise CorpusError(
                 f"{self.name}: does not answer as a reconciliation service does ({error!r})."

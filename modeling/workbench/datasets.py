@@ -45,15 +45,15 @@ class Filter:
     """Words that must all be in the title, the id or the text, regardless of case."""
 
     @classmethod
-    def of(cls, said: str) -> "Filter":
+    def of(cls, text: str) -> "Filter":
         """Parse a filter; raises ``RefusedError`` for a wrong length, and says how to write it."""
         mentions: dict[str, str] = {}
         words: list[str] = []
         longer, shorter = 0, math.inf
         try:
-            parts = shlex.split(said)
+            parts = shlex.split(text)
         except ValueError:  # a quotation mark that is not closed yet
-            parts = said.replace('"', " ").split()
+            parts = text.replace('"', " ").split()
         for part in parts:
             name, colon, value = part.partition(":")
             if colon and name in _OF_MENTIONS:
@@ -105,7 +105,7 @@ class DatasetReader:
             "isReadOnly": True,
             "labels": sorted(self._labels),
             "reviewer": "",
-            "letters": [_row(*each) for each in found[:_SHOWN]],
+            "letters": [_row(*row) for row in found[:_SHOWN]],
             "isMore": len(found) > _SHOWN,
             "all": self.n_rows,
             "journal": {"undo": 0, "redo": 0},
@@ -211,8 +211,8 @@ def _in_context(
     text, firsts = "\n".join(lines), _starts(lines)
     starts = [firsts[around.index(index)] + start for start in _starts(here.tokens)]
     mentions = [_mention(finding, here.tokens, starts) for finding in findings]
-    kept, dropped = without_crossing(mentions)
-    also = "; ".join(f"{text[one.start : one.end]} ({one.label})" for one in dropped)
+    nested, dropped = without_crossing(mentions)
+    also = "; ".join(f"{text[m.start : m.end]} ({m.label})" for m in dropped)
     kinds = [finding.kind for finding in findings if finding.kind != "correct"]
     title = f"{', '.join(dict.fromkeys(kinds))}: {' '.join(here.tokens)[:_TITLE]}"
     return Document(
@@ -224,24 +224,24 @@ def _in_context(
         paragraphs=tuple(
             Paragraph(first, first + len(line)) for first, line in zip(firsts, lines, strict=True)
         ),
-        mentions=tuple(kept),
+        mentions=tuple(nested),
     )
 
 
-def _mention(found: Finding, tokens: Sequence[str], starts: Sequence[int]) -> Mention:
+def _mention(finding: Finding, tokens: Sequence[str], starts: Sequence[int]) -> Mention:
     """Make a mention of the gold name, or else of the spurious one, with the kind of error."""
-    span, predicted = found.gold or found.predicted, found.predicted
+    span, predicted = finding.gold or finding.predicted, finding.predicted
     assert span is not None  # noqa: S101 - there is one of them
-    said: str = found.kind
-    if predicted is not None and found.kind in {"type", "boundary", "both"}:
-        said += f": {' '.join(tokens[predicted.start : predicted.end])} ({predicted.label})"
+    remark: str = finding.kind
+    if predicted is not None and finding.kind in {"type", "boundary", "both"}:
+        remark += f": {' '.join(tokens[predicted.start : predicted.end])} ({predicted.label})"
     return Mention(
         starts[span.start],
         starts[span.end - 1] + len(tokens[span.end - 1]),
         label=span.label,
         score=predicted.probability if predicted else None,
         origin="prediction",
-        attributes={"error": found.kind, "said": said},
+        attributes={"error": finding.kind, "said": remark},
     )
 
 

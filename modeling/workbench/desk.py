@@ -117,10 +117,10 @@ class Desk:
         if not letter.is_waiting or letter.error:
             return
         suggester = self.letters.suggester
-        found = suggester.find(FileTexts(letter.name, documents))
+        mentions = suggester.find(FileTexts(letter.name, documents))
         with self.lock:
             if letter.sha256 == digest and suggester is self.letters.suggester:
-                self.letters.suggest(letter, documents, found)
+                self.letters.suggest(letter, documents, mentions)
                 self._replay(letter)
 
     def use(self, suggester: Suggester) -> None:
@@ -158,7 +158,7 @@ class Desk:
     @property
     def n_unread(self) -> int:
         """The number of letters that were not read yet."""
-        return sum(not (each.sha256 or each.error) for each in self.letters.all)
+        return sum(not (letter.sha256 or letter.error) for letter in self.letters.all)
 
     def listing(self) -> messages.LetterList:
         """List all letters, with the numbers of decided and open items in those that were read."""
@@ -233,8 +233,8 @@ class Desk:
         if not self.sources:
             return {}
         items = [item.entity for names in letter.names for item in names.items()]
-        found = {entity: about(self.sources, entity) for entity in set(items)}
-        return {entity: known for entity, known in found.items() if known}
+        entries = {entity: about(self.sources, entity) for entity in set(items)}
+        return {entity: known for entity, known in entries.items() if known}
 
     def letter_at(self, number: int) -> Letter:
         """Look up a letter by its index; raises ``RefusedError`` where there is none."""
@@ -264,7 +264,7 @@ class Desk:
         """
         with self.lock:
             self.refresh()
-            return self._do([self._wanted(each) for each in wanted], uuid4().hex[:12])
+            return self._do([self._wanted(change) for change in wanted], uuid4().hex[:12])
 
     def _do(self, wanted: Sequence[Wanted], action: str) -> messages.Decided:
         model, time = self.letters.suggester.model.id, now()
@@ -335,16 +335,16 @@ class Desk:
             return again
         if old is None:
             old = Item(id="", start=0, end=1, label="")
-        made = changed(old, {**asked, "status": status}, labels=self.labels)
-        if made.entity != old.entity:
-            made = replace(made, entity=typed_entity(made.entity, self.edition))
-        if made.is_own and made.is_as_suggested and not made.remark:
-            made = replace(made, status="there", reviewer="", time="")
-        if made.suggestion is None:
-            made = replace(made, id=id_of(made))
-            if made.id != old.id and names.get(made.id):
+        item = changed(old, {**asked, "status": status}, labels=self.labels)
+        if item.entity != old.entity:
+            item = replace(item, entity=typed_entity(item.entity, self.edition))
+        if item.is_own and item.is_as_suggested and not item.remark:
+            item = replace(item, status="there", reviewer="", time="")
+        if item.suggestion is None:
+            item = replace(item, id=id_of(item))
+            if item.id != old.id and names.get(item.id):
                 raise RefusedError("There is a name with these characters already.")
-        return made
+        return item
 
     def _prove(self, letter: Letter, names: DocumentNames, item: Item) -> None:
         """Raise ``RefusedError`` if a name of the edition cannot be corrected so in its file."""
@@ -424,16 +424,16 @@ class Desk:
             action = actions[-1]
             wanted = []
             for index in action.indexes if kind == "redo" else reversed(action.indexes):
-                found = self._changed_by(index)
-                if found is None:
+                changed = self._changed_by(index)
+                if changed is None:
                     actions.pop()
                     raise ConflictError(
                         f"{self.journal.entries[index].file}: was changed since, so this decision "
                         f"has no {kind}. The one before it has."
                     )
-                old, new = found.change
+                old, new = changed.change
                 wanted.append(
-                    found if kind == "redo" else found._replace(change=ItemChange(new, old))
+                    changed if kind == "redo" else changed._replace(change=ItemChange(new, old))
                 )
             return self._do(wanted, f"{kind} {action.id}")
 
@@ -477,7 +477,7 @@ class SuggestingModels:
 
 def _writable(edition: Edition) -> Iterator[str]:
     """Yield the labels for which the edition has an element."""
-    for label in [*edition.labels, *(each for each in edition.write if each not in edition.labels)]:
+    for label in [*edition.labels, *(name for name in edition.write if name not in edition.labels)]:
         try:
             template(edition, label)
         except CorpusError:

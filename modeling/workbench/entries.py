@@ -95,14 +95,14 @@ class EditionEntries:
         """List entries whose forms have these words, or begin with them, the best first."""
         wanted = words.casefold().strip()
         kind = kind_of_label(label)
-        found = [
+        entries = [
             (fit, entry)
             for entry, forms in self._forms
             if (fit := _fit(wanted, entry, forms) - (0.3 if kind not in {None, entry.kind} else 0))
             > 0.3
         ]
-        found.sort(key=lambda pair: (-pair[0], pair[1].name, pair[1].id))
-        return [self._show(entry) for _, entry in found[:_SHOWN]]
+        entries.sort(key=lambda pair: (-pair[0], pair[1].name, pair[1].id))
+        return [self._show(entry) for _, entry in entries[:_SHOWN]]
 
     def all(self) -> list[RegisterEntry]:
         """List all entries, with the words of their forms."""
@@ -148,7 +148,7 @@ def _fit(wanted: str, entry: Entry, forms: list[tuple[str, float]]) -> float:
             best = max(best, 1.0 + weight)
         elif tokens and _shares(tokens, text):
             parts = _WORDS.findall(text)
-            n = sum(any(_agrees(token, each) for each in parts) for token in tokens)
+            n = sum(any(_agrees(token, part) for part in parts) for token in tokens)
             best = max(best, 0.9 * n / max(len(tokens), 0.5 * (len(tokens) + len(parts))) + weight)
     return best
 
@@ -158,13 +158,13 @@ def _shares(tokens: list[str], text: str) -> bool:
     return any(token[:3] in text for token in tokens)
 
 
-def _agrees(token: str, own: str) -> bool:
-    """Tell whether ``own`` begins with ``token``, or is ``token`` without a short ending.
+def _agrees(token: str, word: str) -> bool:
+    """Tell whether ``word`` begins with ``token``, or is ``token`` without a short ending.
 
-    Such an ending has at most two letters, and ``own`` then more than two.
+    Such an ending has at most two letters, and ``word`` then more than two.
     """
-    return own.startswith(token) or (
-        len(own) > 2 and token.startswith(own) and len(token) - len(own) <= 2
+    return word.startswith(token) or (
+        len(word) > 2 and token.startswith(word) and len(token) - len(word) <= 2
     )
 
 
@@ -177,12 +177,12 @@ def _dates(entry: Entry) -> str:
     return years(entry.active)
 
 
-def examples(found: Iterator[tuple[str, str]], wanted: set[str]) -> dict[str, str]:
+def examples(contexts: Iterator[tuple[str, str]], wanted: set[str]) -> dict[str, str]:
     """Return the first context of each wanted entity, from pairs of entity and context."""
-    made: dict[str, str] = {}
-    for entity, context in found:
-        if entity in wanted and entity not in made:
-            made[entity] = context
-            if len(made) == len(wanted):
+    examples_by_entity: dict[str, str] = {}
+    for entity, context in contexts:
+        if entity in wanted and entity not in examples_by_entity:
+            examples_by_entity[entity] = context
+            if len(examples_by_entity) == len(wanted):
                 break
-    return made
+    return examples_by_entity

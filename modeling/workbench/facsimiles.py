@@ -53,10 +53,10 @@ class Facsimiles:
 
 def image_of(source: Source, page: Node) -> str:
     """Return the image of a page: ``@facs``, or the ``graphic`` of the ``surface`` it points to."""
-    said = next(iter(page.attributes.get("facs", "").split()), "")
-    surface = source.by_id.get(said.removeprefix("#")) if said.startswith("#") else None
+    address = next(iter(page.attributes.get("facs", "").split()), "")
+    surface = source.by_id.get(address.removeprefix("#")) if address.startswith("#") else None
     if surface is None:
-        return said
+        return address
     graphics = (n for n in surface.walk() if n.name in {"graphic", "surface"})
     values = (n.attributes.get("url") or n.attributes.get("facs", "") for n in graphics)
     return next(filter(None, values), "")

@@ -75,12 +75,12 @@ def entries(
     if not source.isdecimal() or int(source) >= len(desk.sources):
         return {"entries": []}
     try:
-        found = desk.sources[int(source)].find(words or form, label=label)
+        rows = desk.sources[int(source)].find(words or form, label=label)
     except CorpusError as error:
         return {"entries": [], "error": str(error)}
     with desk.lock:
-        given = examples(_contexts(desk), {each["entity"] for each in found})
-    return {"entries": [{**one, "example": given.get(one["entity"], "")} for one in found]}
+        contexts = examples(_contexts(desk), {candidate["entity"] for candidate in rows})
+    return {"entries": [{**row, "example": contexts.get(row["entity"], "")} for row in rows]}
 
 
 def _contexts(desk: Desk) -> Iterator[tuple[str, str]]:

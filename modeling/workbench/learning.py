@@ -82,7 +82,7 @@ class Learner:
         if self.tagger is None:
             return True
         examples = read_manifest(find_tagger(opened(self.tagger)).path)["examples"]
-        learned = [each["dataset"] for each in examples if "dataset" in each]
+        learned = [example["dataset"] for example in examples if "dataset" in example]
         data = self._open_ner()
         return data is not None and data.identity["dataset"] in learned
 
@@ -154,8 +154,10 @@ class Learner:
                     "of which is held out."
                 )
             held_out = set(split["held_out"])
-            learned = [d for each in done if each.name not in held_out for d in _decided(each)]
-            tested = [d for each in done if each.name in held_out for d in _decided(each)]
+            learned = [
+                d for letter in done if letter.name not in held_out for d in _decided(letter)
+            ]
+            tested = [d for letter in done if letter.name in held_out for d in _decided(letter)]
         if not tested:
             raise RefusedError(
                 f"All letters that are decided ({len(done)}) are among those that the tagger has "
@@ -269,15 +271,15 @@ def _name_of(document: str | None) -> str:
 def _decided(letter: Letter) -> Iterator[Document]:
     """Yield the documents of a letter, with the names as they will be."""
     for names in letter.names:
-        kept, _ = without_crossing([mention for mention in names.names() if mention.label])
-        yield replace(names.document, mentions=tuple(kept))
+        nested, _ = without_crossing([mention for mention in names.names() if mention.label])
+        yield replace(names.document, mentions=tuple(nested))
 
 
 def _scores(folder: Path) -> Gains:
     """Read the strict F1 of both taggers on the held-out letters, in percent, with intervals."""
-    found = sorted(folder.glob("against-*/comparison.json"))
-    if found:
-        comparison: ComparisonRecord = read_json(found[0])
+    comparisons = sorted(folder.glob("against-*/comparison.json"))
+    if comparisons:
+        comparison: ComparisonRecord = read_json(comparisons[0])
         before, after = comparison["second"], comparison["first"]
         difference = comparison["difference"]
         return {
@@ -300,4 +302,4 @@ def _scores(folder: Path) -> Gains:
 def _percent(value: float, interval: IntervalRecord | None) -> Percent:
     """Convert a value and both ends of its interval to percent; None where it has none."""
     ends = (interval["low"], interval["high"]) if interval else (None, None)
-    return [None if one is None else round(100 * one, 1) for one in (value, *ends)]
+    return [None if number is None else round(100 * number, 1) for number in (value, *ends)]

@@ -109,14 +109,14 @@ class Letters:
 
     @staticmethod
     def suggest(
-        letter: Letter, documents: Sequence[Document], found: Sequence[Sequence[Mention]] | None
+        letter: Letter, documents: Sequence[Document], names: Sequence[Sequence[Mention]] | None
     ) -> None:
         """Make the items of a letter from suggestions; the caller must then replay the journal.
 
         Without suggestions (None), the letter waits for them.
         """
-        letter.is_waiting = found is None
-        given: Sequence[Sequence[Mention]] = found or [()] * len(documents)
+        letter.is_waiting = names is None
+        given: Sequence[Sequence[Mention]] = names or [()] * len(documents)
         letter.names = [
             DocumentNames(document, mentions)
             for document, mentions in zip(documents, given, strict=True)

@@ -53,10 +53,10 @@ class Item:
     @property
     def is_as_suggested(self) -> bool:
         """Whether span, label and entity are those of the suggestion; False without one."""
-        said = self.suggestion
-        if said is None:
+        suggestion = self.suggestion
+        if suggestion is None:
             return False
-        found = (*_place(said), said.label, said.entity or "")
+        found = (*_place(suggestion), suggestion.label, suggestion.entity or "")
         return found == (*_place(self), self.label, self.entity)
 
     def mention(self) -> Mention:
@@ -74,7 +74,7 @@ class Item:
 
     def to_json(self) -> ShownItem:
         """Convert the item to the form that the page reads."""
-        said = self.suggestion
+        name = self.suggestion
         shown: ShownItem = {
             "id": self.id,
             "start": self.start,
@@ -82,17 +82,17 @@ class Item:
             "label": self.label,
             "entity": self.entity,
             "status": self.status,
-            "probability": said.score if said else None,
-            "isNew": said is None,
-            "isChanged": said is not None and not self.is_as_suggested,
-            "said": [*_place(said), said.label, said.entity or ""] if said else None,
+            "probability": name.score if name else None,
+            "isNew": name is None,
+            "isChanged": name is not None and not self.is_as_suggested,
+            "said": [*_place(name), name.label, name.entity or ""] if name else None,
             "reviewer": self.reviewer,
             "time": self.time,
             "remark": self.remark,
         }
-        if self.is_own and said:
-            attributes = {k[1:]: v for k, v in said.attributes.items() if k.startswith("@")}
-            shown["own"] = {"element": said.attributes.get("element", ""), "attributes": attributes}
+        if self.is_own and name:
+            attributes = {k[1:]: v for k, v in name.attributes.items() if k.startswith("@")}
+            shown["own"] = {"element": name.attributes.get("element", ""), "attributes": attributes}
         return shown
 
 
@@ -160,8 +160,8 @@ class DocumentNames:
 
     def _at(self, span: Span) -> Item | None:
         """Find the item at a span: a decided one, or else an open one."""
-        found = [item for item in self._by_place.get(_place(span), {}).values() if not item.is_own]
-        return max(found, key=lambda item: item.status != "open", default=None)
+        items = [item for item in self._by_place.get(_place(span), {}).values() if not item.is_own]
+        return max(items, key=lambda item: item.status != "open", default=None)
 
     def _own(self, name: DecidedName, span: Span) -> Item | None:
         """Find the edition's name that a decision is on."""
@@ -174,8 +174,8 @@ class DocumentNames:
     def _put(self, item: Item) -> None:
         self._take(item.id)
         self._items[item.id] = item
-        for place in _places(item):
-            self._by_place.setdefault(place, {})[item.id] = item
+        for span in _places(item):
+            self._by_place.setdefault(span, {})[item.id] = item
         if item.status == "accepted":
             self._accepted.add(*_place(item), item)
 
@@ -183,8 +183,8 @@ class DocumentNames:
         item = self._items.pop(id, None)
         if item is None:
             return
-        for place in _places(item):
-            del self._by_place[place][id]
+        for span in _places(item):
+            del self._by_place[span][id]
         if item.status == "accepted":
             self._accepted.remove(*_place(item), item)
 
@@ -313,7 +313,7 @@ def decision_on(
 ) -> Decision:
     """Make the decision for the journal that records the change of an item."""
     verdict, name, was = _verdict(*change)
-    said = name.suggestion
+    suggestion = name.suggestion
     return Decision(
         reviewer=reviewer,
         verdict=verdict,
@@ -321,8 +321,8 @@ def decision_on(
         document=document.id,
         name=_decided_name(document, name),
         was=_decided_name(document, was) if was else None,
-        model=(name.model or model) if said and not name.is_own else "",
-        probability=said.score if said else None,
+        model=(name.model or model) if suggestion and not name.is_own else "",
+        probability=suggestion.score if suggestion else None,
         there=name.is_own,
         remark=name.remark if verdict != "withdrawn" else "",
         action=action,
@@ -372,7 +372,7 @@ def _is_in_the_way(names: SpanIndex[Mention], span: Mention | Item) -> Mention |
 
 def changed(item: Item, wanted: Mapping[str, object], *, labels: Iterable[str]) -> Item:
     """Apply the changes that a page requests to an item; raises ``RefusedError`` for bad values."""
-    made = replace(
+    changed_item = replace(
         item,
         start=_asked(wanted, "start", item.start),
         end=_asked(wanted, "end", item.end),
@@ -381,12 +381,12 @@ def changed(item: Item, wanted: Mapping[str, object], *, labels: Iterable[str]) 
         remark=_asked(wanted, "remark", item.remark),
         status=_asked_status(wanted, item.status),
     )
-    if made.status == "accepted" and made.label not in set(labels):
+    if changed_item.status == "accepted" and changed_item.label not in set(labels):
         known = ", ".join(labels)
         raise RefusedError(
-            f"This edition has no element for the label {made.label!r}, but {known}."
+            f"This edition has no element for the label {changed_item.label!r}, but {known}."
         )
-    return made
+    return changed_item
 
 
 def _asked(wanted: Mapping[str, object], name: str, there: _V) -> _V:

@@ -35,7 +35,7 @@ def overview(desk: Desk) -> messages.Overview:
                 if entity:
                     forms[form].entities[entity] += 1
                     entities[entity][form] += 1
-        times = {form: one.n_open + one.labels.total() for form, one in forms.items()}
+        times = {form: counts.n_open + counts.labels.total() for form, counts in forms.items()}
         rows = [_row(form, forms[form]) for form in sorted(forms, key=lambda f: (-times[f], f))]
         ranked = sorted(entities, key=lambda entity: (-entities[entity].total(), entity))
         return {
@@ -60,9 +60,9 @@ def _names(desk: Desk) -> Iterator[tuple[str, str, str, bool]]:
                     yield form, item.label, item.entity, item.status == "open"
 
 
-def _row(form: str, one: _Form) -> messages.FormRow:
-    labels, entities = dict(one.labels.most_common()), dict(one.entities.most_common())
-    return {"form": form, "labels": labels, "entities": entities, "open": one.n_open}
+def _row(form: str, counts: _Form) -> messages.FormRow:
+    labels, entities = dict(counts.labels.most_common()), dict(counts.entities.most_common())
+    return {"form": form, "labels": labels, "entities": entities, "open": counts.n_open}
 
 
 def _entity(desk: Desk, entity: str, forms: Counter[str]) -> messages.EntityRow:

@@ -53,7 +53,7 @@ _Answer = Callable[[Request], Awaitable[Response]]
 def page_files() -> dict[str, bytes]:
     """Read all files of the page, by name."""
     folder = files("modeling.workbench") / "page"
-    return {each.name: each.read_bytes() for each in folder.iterdir() if _kind(each.name)}
+    return {file.name: file.read_bytes() for file in folder.iterdir() if _kind(file.name)}
 
 
 def _kind(name: str) -> str:
@@ -133,7 +133,7 @@ def _asked(request: Request, *names: str) -> dict[str, str]:
 
 
 def _list(body: object) -> list[Mapping[str, object]]:
-    if not isinstance(body, list) or not body or not all(isinstance(each, dict) for each in body):
+    if not isinstance(body, list) or not body or not all(isinstance(item, dict) for item in body):
         raise RefusedError("A list of decisions was expected, as the page sends it.")
     return body
 

@@ -49,7 +49,7 @@ def markup(desk: Desk, number: int, *, document: int, block: int) -> dict[str, s
         return {
             "is": source.text[element.start : element.end],
             "will": after.text[node.start : node.end],
-            "skipped": "; ".join(sorted({one.reason for one in written.skipped})),
+            "skipped": "; ".join(sorted({name.reason for name in written.skipped})),
         }
 
 
@@ -125,8 +125,8 @@ def _save(desk: Desk, letter: Letter, report: Saved) -> None:
         report["same"] += 1
         return
     report["written"].append({"n": letter.number, "names": written.written})
-    for one in written.skipped:
-        report["skipped"].append({"n": letter.number, "form": one.text, "why": one.reason})
+    for name in written.skipped:
+        report["skipped"].append({"n": letter.number, "form": name.text, "why": name.reason})
 
 
 def _put(desk: Desk, name: str, data: bytes) -> bool:
@@ -163,12 +163,12 @@ def write(
     Raises what ``TeiFile.write`` does.
     """
     items = items or {names.document.id: names.items() for names in letter.names}
-    last = max((one.time for _, one in desk.journal.of_file(letter.name)), default="")
+    last = max((action.time for _, action in desk.journal.of_file(letter.name)), default="")
     is_part = letter.name in desk.letters.included
-    given = WriteOptions(date=last[:10], schema=schema, is_part=is_part)
+    options = WriteOptions(date=last[:10], schema=schema, is_part=is_part)
     written = WrittenFile(desk.letters.parsed(letter))
     for (model, reviewer), names, corrections in _by_author(desk, items):
-        by = replace(given, reviewer=reviewer)
+        by = replace(options, reviewer=reviewer)
         written = written.add(names, model=model, options=by, corrections=corrections)
     return written
 
@@ -183,13 +183,13 @@ def _by_author(
     names: defaultdict[tuple[Model, str], dict[str, list[Mention]]] = defaultdict(dict)
     corrections: defaultdict[tuple[Model, str], dict[str, list[Correction]]] = defaultdict(dict)
     for id, of in items.items():
-        for one in of:
-            is_suggested = one.suggestion and not one.is_own
-            by = desk.model_of(one) if is_suggested else REVIEW, one.reviewer or desk.reviewer
-            if one.is_own and one.status != "there":
-                corrections[by].setdefault(id, []).append(desk.correction(one))
-            elif one.status == "accepted":
-                names[by].setdefault(id, []).append(desk.refer(one.mention()))
+        for item in of:
+            is_suggested = item.suggestion and not item.is_own
+            by = desk.model_of(item) if is_suggested else REVIEW, item.reviewer or desk.reviewer
+            if item.is_own and item.status != "there":
+                corrections[by].setdefault(id, []).append(desk.correction(item))
+            elif item.status == "accepted":
+                names[by].setdefault(id, []).append(desk.refer(item.mention()))
     authors = names.keys() | corrections.keys()
     order = sorted(authors, key=lambda by: (by[0] == REVIEW, by[0].id, by[1]))
     return [(by, names[by], corrections[by]) for by in order]
@@ -204,8 +204,8 @@ def _saved(desk: Desk, name: str) -> set[str]:
     if not _saved_path(desk).exists():
         return set()
     lines = _saved_path(desk).read_bytes().decode("utf-8", "replace").split("\n")
-    found = (line.partition("\t") for line in lines)
-    return {digest for digest, _, saved in found if saved == _in_line(name)}
+    pairs = (line.partition("\t") for line in lines)
+    return {digest for digest, _, saved in pairs if saved == _in_line(name)}
 
 
 def _in_line(name: str) -> str:

@@ -76,7 +76,9 @@ def _letter(desk: Desk, letter: Letter) -> ShownLetter:
     """Return a letter as the page shows it, with the TEI of its blocks."""
     shown = desk.letter(letter.number)
     documents = zip(shown["documents"], desk.letters.texts(letter), strict=True)
-    with_tei: list[DocumentView] = [{**one, "tei": tei_of_blocks(*text)} for one, text in documents]
+    with_tei: list[DocumentView] = [
+        {**view, "tei": tei_of_blocks(*text)} for view, text in documents
+    ]
     return {**shown, "documents": with_tei}
 
 
@@ -121,16 +123,16 @@ def _page(data: Mapping[str, object]) -> bytes:
         f'<script type="application/json" id="data">{page_data}</script>',
         f'<script type="module">{script}</script>',
     )
-    made = files["index.html"]
+    page = files["index.html"]
     for old, new in (
         ('<meta charset="utf-8">', f'<meta charset="utf-8">\n{head}'),
         ('href="icon.svg"', f'href="data:image/svg+xml;base64,{icon}"'),
         ('<link rel="stylesheet" href="style.css">', f"<style>{style}</style>"),
         ('<script type="module" src="app.js"></script>', "\n".join(scripts)),
     ):
-        assert old in made, old  # noqa: S101 - the page is ours
-        made = made.replace(old, new)
-    return made.encode()
+        assert old in page, old  # noqa: S101 - the page is ours
+        page = page.replace(old, new)
+    return page.encode()
 
 
 def _hash(text: str) -> str:

@@ -68,11 +68,11 @@ class TaggedSuggestions:
 
     def known(self, file: FileTexts) -> list[Sequence[Mention]] | None:
         """Return the suggestions of a file that was tagged before; None for another."""
-        found = self._found.get(self._key(file))
-        if found is None:
+        mentions = self._found.get(self._key(file))
+        if mentions is None:
             return None
         return [
-            [m for m in found.get(document.id, ()) if (m.score or 0.0) >= self.threshold]
+            [m for m in mentions.get(document.id, ()) if (m.score or 0.0) >= self.threshold]
             for document in file.documents
         ]
 
@@ -82,7 +82,7 @@ class TaggedSuggestions:
         If they cannot be written there, as on a full disk, a warning says so.
         """
         tagged = self.tagger.annotate_all(file.documents)
-        found = {one.id: list(one.mentions) for one in tagged}
+        found = {document.id: list(document.mentions) for document in tagged}
         key = self._key(file)
         self._found[key] = found
         rows = {

@@ -53,7 +53,7 @@ def plain_view(document: Document) -> DocumentView:
         "title": document.title or document.id,
         "lang": document.lang or "",
         "text": document.text,
-        "blocks": [_block(each) for each in document.paragraphs],
+        "blocks": [_block(paragraph) for paragraph in document.paragraphs],
         "marks": [],
         "styles": [],
         "notes": [],
@@ -82,7 +82,7 @@ class _Tei:
         return self.places.source
 
     def view(self) -> DocumentView:
-        blocks = [self._block(each) for each in self.document.paragraphs]
+        blocks = [self._block(paragraph) for paragraph in self.document.paragraphs]
         return {
             **plain_view(self.document),
             "blocks": blocks,
@@ -115,12 +115,12 @@ class _Tei:
         return self._part_of[node.number] if node else _NO_PART
 
     def _block(self, paragraph: Paragraph) -> ParagraphView:
-        made = _block(paragraph)
+        block = _block(paragraph)
         if (part := self._part_at(paragraph.start)) >= 0:
-            made["part"] = part
+            block["part"] = part
         if paragraph.kind == "cell" and (place := self.places[paragraph.start]):
-            made["row"] = next((n.number for n in place.node.chain() if n.name == "row"), -1)
-        return made
+            block["row"] = next((n.number for n in place.node.chain() if n.name == "row"), -1)
+        return block
 
     def _at(self, offset: int, part: int) -> int | None:
         """Find the first character of a part that is written at or after an offset of the stream.
@@ -189,16 +189,16 @@ class _Tei:
 
 
 def _mark(node: Node, at: int, image: str) -> BreakMark:
-    made: BreakMark = {"at": at, "kind": _BREAKS[node.name]}
+    mark: BreakMark = {"at": at, "kind": _BREAKS[node.name]}
     if number := node.attributes.get("n"):
-        made["n"] = number
+        mark["n"] = number
     if node.attributes.get("break") == "no":
-        made["inside"] = True
+        mark["inside"] = True
     if image:
-        made["image"] = image
+        mark["image"] = image
     if _WEB.fullmatch(image):
-        made["facs"] = image
-    return made
+        mark["facs"] = image
+    return mark
 
 
 def _style(node: Node) -> str:
@@ -220,8 +220,8 @@ def element_of_block(document: Document, places: CharacterPlaces, block: int) ->
     first, last = min(offsets), max(offsets)
     around = (n for n in place.node.chain() if n.name and not n.is_expanded)
     holding = [n for n in around if n.first <= first and last < n.last]
-    own = (node for node in holding if node.name == paragraph.kind.lower())
-    return next(own, holding[0] if holding else None)
+    named = (node for node in holding if node.name == paragraph.kind.lower())
+    return next(named, holding[0] if holding else None)
 
 
 def tei_of_blocks(document: Document, places: CharacterPlaces) -> DocumentTei:
