@@ -4,7 +4,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
 from typing import NamedTuple
@@ -39,7 +38,10 @@ def find_included(files: Sequence[InputFile], *, max_bytes: int) -> dict[str, In
 
     included: dict[str, InputFile] = {}
     pointers: defaultdict[str, set[str]] = defaultdict(set)
-    search = partial(_parts_in, max_bytes=max_bytes)
+
+    def search(file: InputFile) -> list[IncludedPart]:
+        return _parts_of(file.read(), file.name) if file.size <= max_bytes else []
+
     waiting = [file for file in files if not is_url(file.path)]
     while waiting:
         parts_of_files = [*zip(waiting, map_in_order(search, waiting), strict=True)]
@@ -78,12 +80,9 @@ def which_are_included(files: Mapping[str, Path]) -> set[str]:
 def masters_of(files: Mapping[str, Path]) -> Iterator[str]:
     """Yield the names of the files that include others of these files."""
     for name, path in files.items():
-        with suppress(XmlError, OSError):
-            data = path.read_bytes()
-            if _MARK in data:
-                parts = included_parts(parse_xml(data, name=name), name)
-                if any(part.file in files for part in parts):
-                    yield name
+        with suppress(OSError):
+            if any(part.file in files for part in _parts_of(path.read_bytes(), name)):
+                yield name
 
 
 def included_parts(root: Element, name: str, *, in_text: bool = False) -> Iterator[IncludedPart]:
@@ -117,7 +116,7 @@ def find_repeated(
     for file in files if included else ():
         waiting, met = [file], set[IncludedPart]()
         for inside in waiting:  # the loop appends to it
-            parts = {*_parts_in(inside, in_text=True)} - met
+            parts = {*_parts_of(inside.read(), inside.name, in_text=True)} - met
             met |= parts
             for part in sorted(parts):
                 owner = first.get(IncludedPart(part.file, ""), file.name)
@@ -129,15 +128,11 @@ def find_repeated(
     return dict(repeated)
 
 
-def _parts_in(
-    file: InputFile, *, max_bytes: int | None = None, in_text: bool = False
-) -> list[IncludedPart]:
-    """List what a file includes, as ``included_parts`` does; nothing of one above ``max_bytes``."""
-    data = file.read() if max_bytes is None or file.size <= max_bytes else b""
+def _parts_of(data: bytes, name: str, *, in_text: bool = False) -> list[IncludedPart]:
+    """List what a file includes, as ``included_parts`` does."""
     with suppress(XmlError):  # who reads the file will say what is wrong with it
         if _MARK in data:
-            root = parse_xml(data, name=file.name)
-            return [*included_parts(root, file.name, in_text=in_text)]
+            return [*included_parts(parse_xml(data, name=name), name, in_text=in_text)]
     return []
 
 
