@@ -1,7 +1,7 @@
 """The formats of NER sets: one record for each, with all that is known of it.
 
 A new format is a record here, its reader, and its row in docs/ner.md. Where ``begins`` does not
-recognise its files, ``detection.py`` does.
+recognise its files, ``detection.py`` does. CONTRIBUTING.md names what else may know of it.
 """
 
 from dataclasses import KW_ONLY, dataclass
