@@ -49,7 +49,7 @@ from corpora.evidence.evidence import cross_fit
 from corpora.evidence.places import Floats, TruthPlaces
 from corpora.evidence.precision import lowest_threshold, wilson
 from corpora.hashing.sampling import ratio
-from corpora.matching.contexts import Flags
+from corpora.matching.arrays import Flags
 from corpora.matching.form_dictionary import Matching, build_table, choose_forms, read_meanings
 from corpora.matching.form_facts import FormFacts, write_facts
 from corpora.matching.form_table import FormTable

@@ -3,13 +3,14 @@
 import numpy as np
 import numpy.typing as npt
 
+Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
 Units = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
 
 
 def code_points(text: str) -> npt.NDArray[np.uint32]:
     """Return the code points of a text, shape (N,) for N characters."""
-    return np.frombuffer(text.encode("utf-32-le"), np.uint32)
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
 
 
 def code_units(text: str) -> Units:

@@ -7,14 +7,11 @@ import re
 import unicodedata
 
 import numpy as np
-import numpy.typing as npt
 
 from corpora.hashing.tokens import Runs, mix
-from corpora.matching.arrays import Numbers
+from corpora.matching.arrays import Flags, Numbers, code_points
 from corpora.matching.surface_forms import JOINERS, fold
 from corpora.segmentation.scripts import UNSPACED
-
-Flags = npt.NDArray[np.bool_]
 
 N_WORDS = 1 << 16
 """The number of values that words are hashed to; 0: no word."""
@@ -25,10 +22,10 @@ NOUNS_HAVE_CAPITALS = frozenset(
 _STEM = 5  # first characters by which inflected forms of a word are one
 _SMALL = 4  # the most characters of a small word between words of a name: *of the*, *von*
 _MOST_SMALL = 2
-_CLOSING = np.frombuffer(" \u00a0\"'“”«»„‘’‚‹›([{–—•*-".encode("utf-32-le"), np.uint32)
-_ENDS = np.frombuffer("\n.!?…:;。！？।։؟۔".encode("utf-32-le"), np.uint32)
-_JOINTS = np.frombuffer(" \u00a0-‐–".encode("utf-32-le"), np.uint32)
-_HYPHENS = np.frombuffer("-‐‑".encode("utf-32-le"), np.uint32)
+_CLOSING = code_points(" \u00a0\"'“”«»„‘’‚‹›([{–—•*-")
+_ENDS = code_points("\n.!?…:;。！？।։؟۔")
+_JOINTS = code_points(" \u00a0-‐–")
+_HYPHENS = code_points("-‐‑")
 _NO_SPACES = re.compile(f"[{UNSPACED}]")
 _UNKNOWN, _UPPER, _WORD, _UNSPACED_WORD = 128, 1, 2, 4
 _kinds = np.full(0x110000, _UNKNOWN, np.uint8)  # filled as characters occur
@@ -48,9 +45,8 @@ class SpanContexts:
 
     def __init__(self, text: str, sentences: Numbers, *, lang: str | None) -> None:
         """Describe a text; ``sentences`` are where its sentences start, if known."""
-        codes = np.frombuffer(f"\n{text}\n\n".encode("utf-32-le", "surrogatepass"), np.uint32)
-        folded = fold(f"\n{text}\n\n", lang=lang)
-        runs = np.frombuffer(folded.encode("utf-32-le", "surrogatepass"), np.uint32)
+        codes = code_points(f"\n{text}\n\n")
+        runs = code_points(fold(f"\n{text}\n\n", lang=lang))
         unknown = np.unique(codes[_kinds[codes] == _UNKNOWN])
         _kinds[unknown] = [_kind(chr(code)) for code in unknown.tolist()]
         self._codes, self._kinds = codes, _kinds[codes]

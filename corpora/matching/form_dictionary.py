@@ -24,14 +24,13 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches, read_shards
 from corpora.document import Origin
 from corpora.errors import CorpusError
+from corpora.evidence.places import Floats
 from corpora.hashing.strings import long_hashes
 from corpora.matching.arrays import Numbers, run_begins
 from corpora.matching.composition import composed, find_composed
 from corpora.matching.form_table import FormTable, build_form_table
 from corpora.matching.surface_forms import Right, fold
 from corpora.matching.variants import as_one
-
-Floats = npt.NDArray[np.float64]
 
 CHOSEN = SCHEMAS["chosen_forms"].columns
 COUNTS = SCHEMAS["form_counts"].columns

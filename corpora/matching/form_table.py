@@ -32,7 +32,7 @@ import pyarrow as pa
 
 from corpora.hashing.strings import long_hashes
 from corpora.hashing.tokens import Runs, mix
-from corpora.matching.arrays import Numbers, first_disjoint, run_begins
+from corpora.matching.arrays import Numbers, code_points, first_disjoint, run_begins
 from corpora.matching.composition import find_composed
 from corpora.matching.surface_forms import (
     Right,
@@ -127,7 +127,7 @@ def _entries(forms: Sequence[str], *, first: int) -> tuple[_Keys, npt.NDArray[np
     Also returns the number of the form of each. ``first`` is that of the first of these forms.
     """
     numbers = np.array([n for n, form in enumerate(forms) if can_be_found(form)], np.int64)
-    codes = _codes("\n".join([*(forms[n] for n in numbers.tolist()), ""]))
+    codes = code_points("\n".join([*(forms[n] for n in numbers.tolist()), ""]))
     if not len(codes):
         return np.empty(0, np.uint64), np.empty(0, np.uint32), _NONE
     stops = np.flatnonzero(codes == _NEWLINE)
@@ -201,7 +201,7 @@ class FormTable:
         for begin, end in windows(text, WINDOW):
             inside = (starts < end) & (ends > begin)
             spans = ((column[inside] - begin).tolist() for column in (starts, ends))
-            codes = _codes(text[begin:end])
+            codes = code_points(text[begin:end]).copy()  # spans are written over
             firsts, lasts, numbers = self._find(
                 codes,
                 zip(*spans, strict=True),
@@ -306,10 +306,6 @@ class SurfaceMatcher:
         taken = spans[:, 0], spans[:, 1]
         found = find_composed(self._find, text, taken) if composes else self._find(text, *taken)
         return list(zip(*(column.tolist() for column in found), strict=True))
-
-
-def _codes(text: str) -> npt.NDArray[np.uint32]:
-    return np.frombuffer(bytearray(text.encode("utf-32-le", "surrogatepass")), np.uint32)
 
 
 def _runs(codes: npt.NDArray[np.uint32]) -> Runs:

@@ -31,7 +31,6 @@ def report(evidence: Evidence | None, counters: Mapping[str, int], shards: Itera
         *(*_precision(evidence), ""),
         *("## Held back", "", *_held_back(counters), ""),
         *("## Most frequent added forms", "", *_frequent(shards), ""),
-        *("## The model", "", *_model(evidence), ""),
     ]
     return "\n".join(lines)
 
@@ -100,10 +99,3 @@ def _added(shards: Iterable[Path]) -> Iterator[tuple[str, list[tuple[int, int, s
         for number, text in enumerate(batch.column("text").to_pylist()):
             here = range(mentions.ends[number], mentions.ends[number + 1])
             yield text, [rows[n] for n in here if is_added[n]]
-
-
-def _model(evidence: Evidence | None) -> Iterator[str]:
-    if evidence is not None:
-        model = evidence.model.model
-        rows = zip(model.names, model.weights, strict=True)
-        yield from markdown_table(("feature", "weight"), [(n, f"{w:+.3f}") for n, w in rows])

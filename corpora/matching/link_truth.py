@@ -14,16 +14,13 @@ never show that ``up`` is no name.
 """
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from corpora.matching.arrays import Numbers
+from corpora.matching.arrays import Flags, Numbers
 from corpora.matching.form_facts import LETTER, Floats, FormFacts, is_like_title
 from corpora.matching.form_table import FormTable
 from corpora.matching.place_features import INSIDE, LINKED, NAME, JudgedPlaces, PlaceKnowledge
 from corpora.matching.survey import FormPlaces, Texts
-
-Flags = npt.NDArray[np.bool_]
 
 _ENDING = 3  # letters by which spellings of one title differ
 _SELDOM = 0.05

@@ -11,12 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from corpora.matching.arrays import Numbers
+from corpora.matching.arrays import Flags, Numbers
 from corpora.matching.contexts import N_WORDS, SpanContexts
-
-Flags = npt.NDArray[np.bool_]
 
 WORD_COUNTS = ("after", "after_inside", "before", "before_inside", "name", "name_inside")
 """The places of words that are counted: after links, and in links after the first; before links,

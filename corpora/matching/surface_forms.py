@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.hashing.marks import marks_of
+from corpora.matching.arrays import Flags
 from corpora.segmentation.language_tags import primary_language
 from corpora.segmentation.scripts import UNSPACED
 
 _Codes = npt.NDArray[np.uint32]
-_Flags = npt.NDArray[np.bool_]
 
 Right = Literal["word", "prefix"]
 """Where a match may end: at a word boundary, or (``prefix``) anywhere in a word, of which it covers
@@ -67,7 +67,7 @@ def can_be_found(form: str) -> bool:
     return bool(form) and "\n" not in form and _class_of(form[0]) != _EXTENDS
 
 
-def boundaries(codes: _Codes, *, is_korean: bool) -> tuple[_Flags, _Flags]:
+def boundaries(codes: _Codes, *, is_korean: bool) -> tuple[Flags, Flags]:
     """Compute flags, before each character and at the end of a text, shape (N + 1,) each.
 
     They tell whether a match may start there, and whether one may end there.
@@ -90,7 +90,7 @@ def boundaries(codes: _Codes, *, is_korean: bool) -> tuple[_Flags, _Flags]:
     return starts, ends
 
 
-def may_end_inside(codes: _Codes) -> _Flags:
+def may_end_inside(codes: _Codes) -> Flags:
     """Compute flags, as ``boundaries`` does: whether a match may end there, also inside a word."""
     return np.append(_classes_of(codes) != _EXTENDS, True)
 

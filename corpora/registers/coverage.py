@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from corpora.document import Document
 from corpora.registers.entry import Entry, kind_of_label
 from corpora.registers.register import Register
-from corpora.reports import folded, markdown_table
+from corpora.reports import markdown_table
 from corpora.system.cells import one_line
 
 N_EXAMPLES = 10
@@ -82,74 +82,50 @@ def measure(documents: Iterable[Document], register: Register) -> Coverage:
 
 def side_files(coverage: Coverage) -> Iterator[tuple[str, Iterator[str]]]:
     """Yield names and lines of the full lists."""
-    yield NOWHERE, _lines(("id", "mentions", "label", "form", "document"), _nowhere(coverage))
-    rows = ((e.id, e.kind, e.name, f"{e.source}:{e.line}") for e in coverage.never_mentioned())
-    yield NEVER, _lines(("id", "kind", "name", "file"), rows)
+    for _, name, rows in _lists(coverage):
+        yield name, ("\t".join(map(one_line, row)) + "\n" for row in rows)
+
+
+def _lists(coverage: Coverage) -> Iterator[tuple[str, str, list[tuple[object, ...]]]]:
+    """Yield the title, the side file and the rows of each list, the names of its columns first."""
+    nowhere = sorted(coverage.nowhere.items(), key=lambda item: (-item[1].count, item[0]))
+    rows = [(id, r.count, r.label, r.form, r.document) for id, r in nowhere]
+    head: tuple[object, ...] = ("id", "mentions", "label", "form", "document")
+    yield "Ids that lead nowhere", NOWHERE, [head, *rows]
+    never = coverage.never_mentioned()
+    of_never = [(e.id, e.kind, e.name, f"{e.source}:{e.line}") for e in never]
+    yield "Entries that are never mentioned", NEVER, [("id", "kind", "name", "file"), *of_never]
+    entries = coverage.register.entries
+    of_others = [
+        (id, entries[id].kind, entries[id].name, r.count, label, r.form, r.document)
+        for (id, label), r in sorted(coverage.other_kind.items())
+    ]
     head = ("id", "kind", "name", "mentions", "label", "form", "document")
-    yield OTHER_KIND, _lines(head, _other_kind(coverage))
-
-
-def _nowhere(coverage: Coverage) -> Iterator[tuple[object, ...]]:
-    ordered = sorted(coverage.nowhere.items(), key=lambda item: (-item[1].count, item[0]))
-    yield from ((id, r.count, r.label, r.form, r.document) for id, r in ordered)
-
-
-def _other_kind(coverage: Coverage) -> Iterator[tuple[object, ...]]:
-    for (id, label), ref in sorted(coverage.other_kind.items()):
-        entry = coverage.register.entries[id]
-        yield id, entry.kind, entry.name, ref.count, label, ref.form, ref.document
-
-
-def _lines(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> Iterator[str]:
-    for row in (head, *rows):
-        yield "\t".join(map(one_line, row)) + "\n"
+    yield "Entries of one kind, mentioned as another", OTHER_KIND, [head, *of_others]
 
 
 def to_markdown(coverage: Coverage) -> str:
     """Write the section of a card."""
     register = coverage.register
     kinds = Counter(entry.kind for entry in register.entries.values())
-    never = coverage.never_mentioned()
-    by_kind = Counter(entry.kind for entry in never)
+    by_kind = Counter(entry.kind for entry in coverage.never_mentioned())
     entries = [(kind, n, n - by_kind[kind], by_kind[kind]) for kind, n in sorted(kinds.items())]
     labels = [
         (label, n, coverage.with_id[label], coverage.found[label])
         for label, n in sorted(coverage.labels.items())
     ]
     lines = [
-        "## Register",
-        "",
-        *markdown_table(("entries", "all", "mentioned", "never"), entries),
-        "",
-        *markdown_table(("mentions", "all", "with an id", "of the register"), labels),
-        "",
+        *("## Register", ""),
+        *(*markdown_table(("entries", "all", "mentioned", "never"), entries), ""),
+        *(*markdown_table(("mentions", "all", "with an id", "of the register"), labels), ""),
     ]
-    nowhere = [
-        f"`{_code(id)}` ({count} ×, first “{form}” in {document})"
-        for id, count, _, form, document in _nowhere(coverage)
-    ]
-    lines += _list("Ids that lead nowhere", nowhere, NOWHERE)
-    shown = [f"{entry.name} (`{_code(entry.id)}`, {entry.source}:{entry.line})" for entry in never]
-    lines += _list("Entries that are never mentioned", shown, NEVER)
-    others = [
-        f"{name} (`{_code(id)}`, {kind}) as {label}, {count} ×, first “{form}” in {document}"
-        for id, kind, name, count, label, form, document in _other_kind(coverage)
-    ]
-    lines += _list("Entries of one kind, mentioned as another", others, OTHER_KIND)
-    counted = [f"{what}: {n:,}" for what, n in sorted(register.counters.items())]
-    return "\n".join([*lines, *_list("In the register itself", counted, "")])
-
-
-def _code(text: object) -> str:
-    return str(text).replace("`", "'")
-
-
-def _list(title: str, items: list[str], file: str) -> list[str]:
-    """Write a title with the count, and the first items."""
-    if not items:
-        return [f"{title}: none.", ""]
-    rest = f"; all in `{file}`" if file and len(items) > N_EXAMPLES else ""
-    head = f"{title}: {len(items):,}{rest}." if file else f"{title}:"
-    escaped = (" ".join(item.split()) for item in items[: N_EXAMPLES if file else None])
-    lines = [f"- {item}" for item in escaped]
-    return [head, "", *folded(lines, n_items=len(lines), what="lines"), ""]
+    for title, name, (head, *rows) in _lists(coverage):
+        rest = f"; all in `{name}`" if len(rows) > N_EXAMPLES else ""
+        lines += [f"{title}: {len(rows):,}{rest}." if rows else f"{title}: none.", ""]
+        lines += (
+            [*markdown_table(head, rows[:N_EXAMPLES], align="l" * len(head)), ""] if rows else []
+        )
+    counters = sorted(register.counters.items())
+    if counters:
+        lines += [*markdown_table(("in the register itself", "number"), counters), ""]
+    return "\n".join(lines)

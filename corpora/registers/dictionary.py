@@ -50,8 +50,10 @@ class Learned:
         return chances
 
     def meaning(self, place: KnownOccurrence) -> tuple[str, float] | None:
-        """Return the most probable entity of a name, with its probability."""
-        if self.meanings is None or not place.of_meanings:
+        """Return the most probable entity of a name, with its probability; None: nothing tells."""
+        if self.meanings is None:
+            return (place.facts.meaning, 1.0) if place.facts.meaning else None
+        if not place.of_meanings:
             return None
         table = _table(list(place.of_meanings.values()))
         chances = self.meanings.probabilities(table)
@@ -258,14 +260,12 @@ class Dictionary:
         reason = "" if is_sure else self._refusal(place)
         if place.is_in_run:
             reason = INSIDE
-        meaning = self.learned.meaning(place) if self.learned.meanings else None
-        if meaning is None and self.learned.meanings is None and place.facts.meaning:
-            meaning = place.facts.meaning, 1.0
-        evidence, entity = self.learned.meanings, meaning[0] if meaning else None
-        if meaning and evidence and not _is_sure(evidence, meaning[1], self._min_precision):
+        entity, is_meant = self.learned.meaning(place) or (None, 1.0)
+        evidence = self.learned.meanings
+        if evidence and not _is_sure(evidence, is_meant, self._min_precision):
             entity = None
-        if entity and meaning:
-            chance *= meaning[1]
+        if entity:
+            chance *= is_meant
         why = reason or ("" if entity else self._why_no_entity(place))
         return DecidedPlace(place, label, not reason and bool(label), entity, why, chance)
 
