@@ -204,8 +204,7 @@ class JudgedPlaces:
         keys_of_titles = keys ^ mix(long_hashes(pa.array(titles, pa.string())))
         wanted = mix(facts.words[found.forms]) + found.documents.astype(np.uint64)
         distinct, counts = np.unique(keys, return_counts=True)
-        at = np.minimum(np.searchsorted(distinct, wanted), len(distinct) - 1)
-        n_titles = np.where(distinct[at] == wanted, counts[at], 0)
+        n_titles = np.append(counts, 0)[rows_of(wanted, distinct)]
         entities = np.append(facts.entities, np.uint64(0))[self._rows]
         links = np.append(texts.link_entities, np.uint64(0))[self.touched]
         is_own, is_link = (np.isin(wanted ^ mix(n), keys_of_titles) for n in (entities, links))
@@ -235,12 +234,10 @@ class JudgedPlaces:
     def _words_elsewhere(self, words: Numbers) -> Numbers:
         """Return the counts of a word beside each place, in all documents but that of the place."""
         keys, values = summed(*word_rows(self.texts))
-        if not len(keys):
-            return self._known.words[words].astype(np.int64)
-        wanted = self.found.documents * np.int64(N_WORDS) + words
-        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        own = np.where((keys[at] == wanted)[:, None], values[at], 0)
-        return np.maximum(self._known.words[words] - own, 0)
+        at = rows_of(self.found.documents * np.int64(N_WORDS) + words, keys)
+        own = np.append(values, np.zeros((1, values.shape[1]), np.int64), axis=0)[at]
+        elsewhere: Numbers = np.maximum(self._known.words[words] - own, 0)
+        return elsewhere
 
 
 def _log_odds(part: Floats, whole: Floats, *, plus: float) -> Floats:

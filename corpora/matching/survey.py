@@ -136,11 +136,7 @@ class FormPlaces:
         """Find the link with the span of each place, as an index; -1 where there is none."""
         spans = texts.link_starts << 31 | texts.link_ends
         order = np.argsort(spans, kind="stable")
-        keys = self.starts << 31 | self.ends
-        at = np.minimum(np.searchsorted(spans[order], keys), max(len(spans) - 1, 0))
-        if not len(spans):
-            return np.full(len(keys), -1)
-        return np.where(spans[order][at] == keys, order[at], -1)
+        return np.append(order, -1)[rows_of(self.starts << 31 | self.ends, spans[order])]
 
 
 class Survey:
@@ -224,12 +220,12 @@ def linked_rows(texts: Texts, entities: npt.NDArray[np.uint64]) -> tuple[Numbers
     return pairs[:, 0], pairs[:, 1]
 
 
-def rows_of(hashes: npt.NDArray[np.uint64], entities: npt.NDArray[np.uint64]) -> Numbers:
-    """Find hashes among sorted ones: the index of each, or -1."""
-    if not len(entities):
-        return np.full(len(hashes), -1)
-    at = np.minimum(np.searchsorted(entities, hashes), len(entities) - 1)
-    return np.where(entities[at] == hashes, at, -1)
+def rows_of(keys: npt.NDArray[np.integer], ordered: npt.NDArray[np.integer]) -> Numbers:
+    """Find keys, such as hashes of entities, among sorted ones: the index of each, or -1."""
+    if not len(ordered):
+        return np.full(len(keys), -1)
+    at = np.minimum(np.searchsorted(ordered, keys), len(ordered) - 1)
+    return np.where(ordered[at] == keys, at, -1)
 
 
 def sum_surveys(
