@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import itemgetter
@@ -93,7 +93,12 @@ def with_entries(
         if other.id in source.by_id:
             alike.setdefault(other.kind, []).append(other)
     fitting = [entry for entry in entries if entry.kind in alike]
-    edits = [_edit(source, entry, alike[entry.kind]) for entry in _in_order(fitting, alike)]
+    sorted_kinds = {kind for kind, others in alike.items() if _is_sorted(others)}
+    fitting.sort(key=lambda e: e.name.casefold() if e.kind in sorted_kinds else "")
+    edits = [
+        _edit(source, entry, alike[entry.kind], is_sorted=entry.kind in sorted_kinds)
+        for entry in fitting
+    ]
     if not edits:
         return data, [*entries]
     written = source.splice(sorted(edits, key=itemgetter(0)))
@@ -105,21 +110,15 @@ def with_entries(
     return written, [entry for entry in entries if entry.kind not in alike]
 
 
-def _edit(source: Source, entry: NewEntry, alike: Sequence[Entry]) -> Edit:
+def _edit(source: Source, entry: NewEntry, alike: Sequence[Entry], *, is_sorted: bool) -> Edit:
     """Place an entry beside those of its kind."""
     earlier = alike
-    if _is_sorted(alike):
+    if is_sorted:
         earlier = [other for other in alike if other.name.casefold() <= entry.name.casefold()]
     node = source.by_id[(earlier[-1] if earlier else alike[0]).id]
     markup = _indent(source, node) + _markup(source, node, entry)
     at = node.end if earlier else node.start - len(_indent(source, node))
     return Edit(at, at, markup)
-
-
-def _in_order(entries: Sequence[NewEntry], alike: Mapping[Kind, Sequence[Entry]]) -> list[NewEntry]:
-    """Sort new entries of kinds that are in alphabetical order; the others stay as they came."""
-    sorted_kinds = {kind for kind, others in alike.items() if _is_sorted(others)}
-    return sorted(entries, key=lambda e: e.name.casefold() if e.kind in sorted_kinds else "")
 
 
 def _is_sorted(entries: Sequence[Entry]) -> bool:

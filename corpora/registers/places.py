@@ -35,16 +35,6 @@ class UnfoldedFacts:
     features: Features
 
     @property
-    def n_seen(self) -> int:
-        """The places where it is seen in tagged documents: the fewer, the more its kind says."""
-        return self.n_tagged + self.n_untagged
-
-    @property
-    def share(self) -> float:
-        """The log-odds of a tagged place."""
-        return log((self.n_tagged + 0.5) / (self.n_untagged + 0.5))
-
-    @property
     def meaning(self) -> str | None:
         """The entity that nearly all of its tagged names mean, or else its only one."""
         if len(self.meanings) == 1:
@@ -166,12 +156,13 @@ class FoldedView:
     ) -> dict[str, float]:
         """Describe what stands around a place."""
         features = {"begins a sentence": float(one.begins_sentence), "joined": float(one.is_joined)}
+        n_seen = facts.n_tagged + facts.n_untagged
         for side, word in enumerate(sides):
             of_kind = self._change((facts.kind, side, word), self._share(facts.kind))
-            of_form = self._change((one.form, side, word), facts.share)
+            of_form = self._change((one.form, side, word), facts.features["share tagged"])
             features |= {
                 f"kind with {SIDES[side]}": of_kind,
-                f"kind with {SIDES[side]}, form hardly seen": of_kind / (1 + facts.n_seen),
+                f"kind with {SIDES[side]}, form hardly seen": of_kind / (1 + n_seen),
                 f"form with {SIDES[side]}": of_form,
             }
         for is_first, word in ((True, one.left), (False, one.right)):
