@@ -28,6 +28,8 @@ MIN_NAMES = 50
 N_PARTS = (1, 8)
 """The tries for the steps of features: letters of one edition are alike, so that steps that are
 found in some also hold in others, if there are enough of them."""
+_KnownPlace = tuple[Features, bool, str]
+"""The features of a place, whether it is what they describe, and its file."""
 ERRORS_OF_IDS = 0.4
 """The part of the errors that are allowed for names that is allowed for their ids: of names that
 are right at 95 %, ids are right at 98 %."""
@@ -63,7 +65,7 @@ class Learned:
 
 def learn_places(names: TaggedNames, *, min_precision: float) -> Learned | None:
     """Learn from the places of tagged documents; None if there are too few tagged names there."""
-    samples, of_meanings = _Samples(), _Samples()
+    samples, of_meanings = list[_KnownPlace](), list[_KnownPlace]()
     n_missed = 0
     for held in range(N_FOLDS):
         documents = [document for document in names.tagged if fold_of(document) == held]
@@ -81,40 +83,25 @@ def learn_places(names: TaggedNames, *, min_precision: float) -> Learned | None:
                 if kind not in kinds or place.is_in_run:
                     continue
                 n_missed -= is_name
-                samples.add(place.features, is_name, document.source)
+                samples.append((place.features, is_name, document.source))
                 if is_name and name and len(name.entities) == 1:
                     for entity, features in place.of_meanings.items():
-                        of_meanings.add(features, entity == name.entities[0], document.source)
-    if sum(samples.truth) < MIN_NAMES:
+                        is_meant = entity == name.entities[0]
+                        of_meanings.append((features, is_meant, document.source))
+    if sum(is_name for _, is_name, _ in samples) < MIN_NAMES:
         return None
     evidence = learn(
-        samples.table(), min_precision=min_precision, n_missed=n_missed, n_parts=N_PARTS
+        _truth_of(samples), min_precision=min_precision, n_missed=n_missed, n_parts=N_PARTS
     )
     least = 1 - ERRORS_OF_IDS * (1 - min_precision)
-    is_enough = sum(of_meanings.truth) >= MIN_NAMES
-    if not is_enough:
+    if sum(is_meant for _, is_meant, _ in of_meanings) < MIN_NAMES:
         return Learned(evidence, None)
-    return Learned(evidence, learn(of_meanings.table(), min_precision=least, n_parts=N_PARTS))
+    return Learned(evidence, learn(_truth_of(of_meanings), min_precision=least, n_parts=N_PARTS))
 
 
-class _Samples:
-    """Places of known truth, as they are collected."""
-
-    def __init__(self) -> None:
-        self._features: list[Features] = []
-        self.truth: list[bool] = []
-        self._sources: list[str] = []
-
-    def add(self, features: Features, is_true: bool, source: str) -> None:  # noqa: FBT001
-        self._features.append(features)
-        self.truth.append(is_true)
-        self._sources.append(source)
-
-    def table(self) -> TruthPlaces:
-        names = list(self._features[0])
-        return TruthPlaces.of(
-            _table(self._features), np.array(self.truth), self._sources, names=names
-        )
+def _truth_of(places: Sequence[_KnownPlace]) -> TruthPlaces:
+    features, truth, sources = zip(*places, strict=True)
+    return TruthPlaces.of(_table(features), np.array(truth), sources, names=list(features[0]))
 
 
 def _table(rows: Sequence[Mapping[str, float]]) -> Floats:
