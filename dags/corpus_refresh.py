@@ -68,8 +68,9 @@ def _previous(settings: RefreshSettings, wiki: str) -> dict[str, str]:
 def download(job: DagTask, plan: CorpusPlan) -> list[str]:
     """Download the newest complete dump, or the dump of a date; return its files.
 
-    The date is written down, so that the same run never takes a newer dump. A dump that is older
-    than that of the current version is an error, unless a parameter names its date.
+    The date is written down, and stands in what the run has published, so that the same run never
+    takes a newer dump. A dump that is older than that of the current version is an error, unless a
+    parameter names its date.
     """
     wiki, work = job.settings.wikis[plan["name"]], job.settings.work
     pin = Path(plan["work"]) / "dump.json"
@@ -77,8 +78,8 @@ def download(job: DagTask, plan: CorpusPlan) -> list[str]:
     if date == NEWEST:
         if documents := plan["previous"].get("documents"):
             oldest = date_of_dump(Path(documents), wiki.name)
-        is_repeated = documents and Path(documents).name == plan["version"]
-        date = read_json(pin).get("date") or (oldest if is_repeated else "") or date
+        published = job.settings.shelf(shelves_of_wiki(wiki.name)["documents"]) / plan["version"]
+        date = read_json(pin).get("date") or date_of_dump(published, wiki.name) or date
     lines = job.run(
         "corpora.wikipedia.download",
         *(wiki.name, "--output", work / "dumps", "--contact", wiki.contact, "--date", date),

@@ -256,7 +256,8 @@ def graph(units: PCollection, settings: BenchmarkSettings, run: Run) -> PCollect
     texts = {name.removeprefix(_TEXT): run.auxiliary[name] for name in names}
     read = elements.read_units(ner.read_ner_files, layouts=settings.layouts, texts=texts)
     labels = run.auxiliary.get(LABELS)
-    make = elements.per_record(ner.make_ner_rows, settings=settings, labels=labels)
+    plain = replace(settings, layouts={}, copies=())
+    make = elements.per_record(ner.make_ner_rows, settings=plain, labels=labels)
     return units | read | make | run.write_shards()
 
 

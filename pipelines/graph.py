@@ -52,7 +52,8 @@ class EachUnit:
         """Apply the step."""
         from pipelines.transforms.elements import read_units
 
-        step = read_units(self.results, settings=settings, run=run)
+        of_units = replace(run, settings=None, forgotten=())
+        step = read_units(self.results, settings=settings, run=of_units)
         labelled: object = rshift(self.function.__name__, step)  # as Beam writes it: label >> step
         return units | labelled | run.write_shards(self.stage, has_shards=self.has_shards)
 
@@ -122,4 +123,7 @@ class Run:
         from pipelines.transforms.shards import WriteShards
 
         datasets = self.datasets[stage] if has_shards else {}
-        return WriteShards(run=replace(self, settings=None), datasets=datasets, stage=stage)
+        # A job of Beam has each step's own copy: what the step does not read is left out.
+        forgotten = self.forgotten if has_shards and not stage else ()
+        run = replace(self, settings=None, auxiliary={}, forgotten=forgotten)
+        return WriteShards(run=run, datasets=datasets, stage=stage)

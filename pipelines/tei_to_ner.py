@@ -16,7 +16,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -166,11 +166,19 @@ def plan(options: Options) -> Plan:
         parameters=values_in(settings, "edition_name", "nested")
         | {"lines": settings.has_lines, "patterns": settings.patterns}
         | {"abbreviations": settings.learned, **how}
-        | values_in(options, "limit", "exclude"),
+        | values_in(options, "limit", "exclude")
+        | ({"repeated": _listed(repeated)} if repeated else {}),
         units=make_units(files, settings=splits),
         auxiliary=auxiliary,
         settings=settings,
     )
+
+
+def _listed(repeated: Mapping[str, Mapping[IncludedPart, str]]) -> dict[str, list[tuple[str, ...]]]:
+    """List what ``find_repeated`` found: it is read from files whose hashes no plan has."""
+    return {
+        name: [(*part, file) for part, file in parts.items()] for name, parts in repeated.items()
+    }
 
 
 def _registers(options: Options) -> dict[str, InputFile]:
@@ -242,7 +250,8 @@ def graph(units: PCollection, settings: TeiSettings, run: Run) -> PCollection:
         included={file.name: file for file in named(_INCLUDED, run.auxiliary)},
     )
     read = read_units(files.read_files, max_bytes=settings.max_bytes)
-    cut = per_record(tei.cut_sentences, settings=settings)
+    plain = replace(settings, learned={}, repeated={})
+    cut = per_record(tei.cut_sentences, settings=plain)
     return units | read | parse | cut | run.write_shards()
 
 

@@ -122,10 +122,14 @@ def to_markdown(coverage: Coverage) -> str:
     for title, name, (head, *rows) in _lists(coverage):
         rest = f"; all in `{name}`" if len(rows) > N_EXAMPLES else ""
         lines += [f"{title}: {len(rows):,}{rest}." if rows else f"{title}: none.", ""]
-        lines += (
-            [*markdown_table(head, rows[:N_EXAMPLES], align="l" * len(head)), ""] if rows else []
-        )
+        if rows:
+            shown = [(_code(id), *others) for id, *others in rows[:N_EXAMPLES]]
+            lines += [*markdown_table(head, shown, align="l" * len(head)), ""]
     counters = sorted(register.counters.items())
     if counters:
         lines += [*markdown_table(("in the register itself", "number"), counters), ""]
     return "\n".join(lines)
+
+
+def _code(id: object) -> str:
+    return "`" + str(id).replace("`", "'") + "`"

@@ -71,6 +71,8 @@ def initials_of(entry: Entry) -> Iterator[str]:
 
 K = TypeVar("K")
 N_FOLDS = 10
+MOST_CALLED = 20
+"""The most entities whose longer names may have a form as a word: a surname, no *Johann*."""
 _MANY = 5
 """The least number of places of a kind without a tagged name that make a document with tagged names
 of other kinds one in which this kind is not tagged."""
@@ -137,6 +139,7 @@ class TaggedNames:
         self.kinds: defaultdict[str, set[str]] = defaultdict(set)
         self.by_word: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         """Without a register: entities by kind and a word of longer names, or of ids, of theirs."""
+        self.called = HeldCounts[tuple[str, str, str]]()  # the same with the entity
         for document in documents:
             self.words.update(WORD.findall(document.text))
         self.tagged = [document for document in documents if self._read_names(document)]
@@ -161,7 +164,7 @@ class TaggedNames:
         lemmas = Lemmas(document)
         for mention in whole_names(document):
             kind = kind_of_label(mention.label)
-            if kind and not _BY_MODELS.fullmatch(mention.attributes.get("@resp", "")):
+            if kind and not is_by_model(mention):
                 span = mention.start, mention.end
                 earlier = names[span].entities if span in names else ()
                 form = lemmas.form(*span)
@@ -228,6 +231,12 @@ class TaggedNames:
         inside = self.inside.get((word, is_first), held) + ((word, is_first) in self.listed_inside)
         return min(1.0, inside / (self.words[word] + 1))
 
+    def called_by(self, kind: str, word: str, held: int | None) -> list[str]:
+        """List the entities whose longer names or ids have a word; none if they are very many."""
+        known = self.by_word.get((kind, word), ())
+        entities = sorted(id for id in known if self.called.get((kind, word, id), held))
+        return entities if len(entities) <= MOST_CALLED else []
+
     def _read_names(self, document: Document) -> bool:
         names, fold = self.names_of(document), fold_of(document)
         letter, _ = self.correspondents(document)
@@ -245,6 +254,7 @@ class TaggedNames:
                     called = words[:-1] + words[1:] + WORD.findall(entity.partition(":")[2])
                     for word in called:
                         self.by_word[name.kind, word].add(entity)
+                        self.called.add((name.kind, word, entity), fold)
                 self.entities.add((name.form, entity), fold)
                 self.mentions.add(entity, fold)
                 self.in_letters.add((letter, name.form, entity), fold)
@@ -270,16 +280,17 @@ class TaggedNames:
 
 
 def whole_names(document: Document) -> list[Mention]:
-    """Return the mentions of a document; those before and after the end of a line as one name.
+    """Return the mentions of a document; names side by side with one id count as one.
 
-    *Ham* and *burg*, or *Prinz* and *Eugen*, are parts of one name if they have one entity and one
-    label, at most a blank is between them, and no word occurs in both.
+    An edition tags *Ham* and *burg*, or *Prinz* and *Eugen*, alone where a line ends between them.
+    They are parts of one name if they have one entity and one label, both are by people or both by
+    models, at most a blank is between them, and no word occurs in both.
     """
     mentions: list[Mention] = []
     text = document.text
     for mention in document.mentions:
         last = mentions[-1] if mentions else None
-        if last and last.entity and (last.entity, last.label) == (mention.entity, mention.label):
+        if last and last.entity and _alike(last) == _alike(mention):
             parts = text[last.start : last.end], text[mention.start : mention.end]
             is_next = text[last.end : mention.start] in {"", " "} and last.end <= mention.start
             if is_next and set(WORD.findall(parts[0])).isdisjoint(WORD.findall(parts[1])):
@@ -287,6 +298,15 @@ def whole_names(document: Document) -> list[Mention]:
                 continue
         mentions.append(mention)
     return mentions
+
+
+def _alike(mention: Mention) -> tuple[str | None, str | None, bool]:
+    return mention.entity, mention.label, is_by_model(mention)
+
+
+def is_by_model(mention: Mention) -> bool:
+    """Tell whether Onoma wrote a name, and no person."""
+    return bool(_BY_MODELS.fullmatch(mention.attributes.get("@resp", "")))
 
 
 def fold_of(document: Document) -> int:

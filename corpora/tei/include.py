@@ -34,26 +34,19 @@ def find_included(files: Sequence[InputFile], *, max_bytes: int) -> dict[str, In
     Files above ``max_bytes``, and those in buckets, are not searched for inclusions.
     """
     from corpora.system.buckets import is_url
-    from corpora.system.threads import map_in_order
 
     included: dict[str, InputFile] = {}
     pointers: defaultdict[str, set[str]] = defaultdict(set)
-
-    def search(file: InputFile) -> list[IncludedPart]:
-        return _parts_of(file.read(), file.name) if file.size <= max_bytes else []
-
     waiting = [file for file in files if not is_url(file.path)]
-    while waiting:
-        parts_of_files = [*zip(waiting, map_in_order(search, waiting), strict=True)]
-        waiting = []
-        for file, parts in parts_of_files:
-            folder = Path(file.path).resolve().parents[file.name.count("/")] if parts else Path()
-            for name, pointer in parts:
-                path = (folder / name).resolve()
-                if name not in included and path.is_file() and path.is_relative_to(folder):
-                    included[name] = describe_file(name, path)
-                    waiting.append(included[name])
-                pointers[name].add(pointer)
+    for file in waiting:  # the loop appends to it
+        parts = _parts_of(file.read(), file.name) if file.size <= max_bytes else []
+        folder = Path(file.path).resolve().parents[file.name.count("/")] if parts else Path()
+        for name, pointer in parts:
+            path = (folder / name).resolve()
+            if name not in included and path.is_file() and path.is_relative_to(folder):
+                included[name] = describe_file(name, path)
+                waiting.append(included[name])
+            pointers[name].add(pointer)
     return {
         name: file
         for name, file in included.items()

@@ -14,9 +14,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
-
-import psutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 GRACE_S = 10.0
 NOT_FOUND = 127
@@ -53,10 +52,18 @@ def _end_with_caller(group: int) -> None:
 
 def _end_adopted() -> None:
     """Kill our children until there are none; their own children become ours meanwhile."""
-    while children := psutil.Process().children():
+    while children := list(_children()):
         for child in children:
-            child.kill()  # nobody else waits for it: its id is not reused
-            child.wait()
+            os.kill(child, signal.SIGKILL)  # nobody else waits for it: its id is not reused
+            os.waitpid(child, 0)
+
+
+def _children() -> Iterator[int]:
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state_and_parent = file.read_bytes().rpartition(b")")[2].split()
+            if int(state_and_parent[1]) == os.getpid():
+                yield int(file.parent.name)
 
 
 def _signal(group: int, number: signal.Signals) -> None:

@@ -4,8 +4,9 @@ import base64
 import bz2
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,13 @@ DATAFLOW = (
 )
 
 
-def description(pipeline: Any, input: Path, output: Path, *, n_units: int) -> bytes:
+def description(
+    pipeline: Any, input: Path, output: Path, *, n_units: int, forgotten: Sequence[str] = ()
+) -> bytes:
     """Describe the job of a run whose phases have ``n_units`` each; nothing is run."""
     options = pipeline.Options(input=(str(input),), output=output, beam=DATAFLOW)
     with hold(output, pipeline.plan(options)) as build:
-        run = describe(build, code="of a test")
+        run = replace(describe(build, code="of a test"), forgotten=forgotten)
         jobs = [
             (graph, [replace(units[0], inputs=(), settings={})] * n_units)
             for graph, units in jobs_of(pipeline.phases(), build)
@@ -59,6 +62,17 @@ def test_job_is_as_small_with_10000_units_as_with_one(tmp_path):
 
     assert abs(len(many) - len(one)) < 2_000
     assert len(many) < 500_000  # Dataflow takes 10 MB
+
+
+def test_job_has_what_is_to_be_forgotten_once(tmp_path):
+    hashes = [sha256(b"%d" % n).hexdigest() for n in range(10_000)]
+
+    none = description(wikipedia_to_documents, WIKI, tmp_path / "none", n_units=1)
+    all_of_them = description(
+        wikipedia_to_documents, WIKI, tmp_path / "all", n_units=1, forgotten=hashes
+    )
+
+    assert len(all_of_them) - len(none) < len("".join(hashes))
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,20 @@ def test_fingerprint_knows_all_that_changes_a_byte(tmp_path, settings):
     assert plan(options(tmp_path)).fingerprint != plan(options(tmp_path, **settings)).fingerprint
 
 
+def test_fingerprint_knows_which_text_an_earlier_file_includes_too(tmp_path):
+    body = '<TEI xmlns:xi="http://www.w3.org/2001/XInclude"><text><p>Ulm</p>{}</text></TEI>'
+    include = '<xi:include href="part.xml" xpointer="x"/>'
+    (tmp_path / "part.xml").write_text('<TEI><text><p xml:id="x">Jena</p></text></TEI>')
+    for name in ("a.xml", "b.xml"):
+        (tmp_path / name).write_text(body.format(include))
+    files = options(tmp_path, input=(f"{tmp_path}/*.xml",), edition="tei")
+    before = plan(files)
+
+    (tmp_path / "a.xml").write_text(body.format(" " * len(include)))
+
+    assert plan(files).fingerprint != before.fingerprint
+
+
 @pytest.mark.parametrize("settings", [{"workers": 2}, {"beam": ("--runner=FnApiRunner",)}])
 def test_fingerprint_does_not_know_how_the_work_is_done(tmp_path, settings):
     assert plan(options(tmp_path)).fingerprint == plan(options(tmp_path, **settings)).fingerprint

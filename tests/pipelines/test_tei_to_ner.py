@@ -141,7 +141,7 @@ def test_a_register_names_entities_and_its_hashes_are_in_the_plan(tmp_path):
 
     card = (tmp_path / "out/card.md").read_text("utf-8")
     assert "| place | 11 | 10 | 1 |" in card
-    assert "| o24 | place | Naumburg | orte.xml:" in card
+    assert "| `o24` | place | Naumburg | orte.xml:" in card
     assert len((tmp_path / "out/register.jsonl").read_text("utf-8").splitlines()) == 22
     documents = open_dataset(tmp_path / "out/documents", "documents")
     names = {m.entity: m.attributes.get("name") for d in documents.records() for m in d.mentions}

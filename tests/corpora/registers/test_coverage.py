@@ -57,9 +57,9 @@ def test_the_card_names_what_leads_nowhere_and_what_is_never_mentioned():
 
     card = to_markdown(coverage)
     assert "Ids that lead nowhere: 1." in card
-    assert "| letters:x | 2 | place | A | d |" in card
+    assert "| `letters:x` | 2 | place | A | d |" in card
     assert "Entries that are never mentioned: 20; all in `register-never-mentioned.tsv`." in card
-    assert "| p3 | person | Ahlensteg, Konrad | 1 | place |" in card
+    assert "| `p3` | person | Ahlensteg, Konrad | 1 | place |" in card
     files = {name: list(lines) for name, lines in side_files(coverage)}
     assert files["register-nowhere.tsv"][1:] == ["letters:x\t2\tplace\tA\td\n"]
     assert len(files["register-never-mentioned.tsv"]) == 21
