@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from onoma_refresh.settings import SettingsError
+
 _Object = dict[str, Any]
 """A JSON object. Any: its values have many types."""
 
@@ -23,9 +25,16 @@ def write_json(file: Path, value: object) -> None:
 
 
 def read_json(file: Path) -> _Object:
-    """Read a JSON object; an empty one where there is no file, or nothing in it."""
-    text = file.read_text(encoding="utf-8") if file.is_file() else ""
-    value: _Object = json.loads(text or "{}")
+    """Read a JSON object; an empty one where there is no file.
+
+    Raises ``SettingsError`` where the file is damaged.
+    """
+    if not file.is_file():
+        return {}
+    try:
+        value: _Object = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise SettingsError(f"{file}: damaged ({error}). Make it, or copy it, again.") from error
     return value
 
 

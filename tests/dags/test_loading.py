@@ -210,7 +210,7 @@ import json, sys
 from pathlib import Path
 from types import SimpleNamespace
 from datetime import datetime
-from airflow.sdk.exceptions import AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from model_refresh import CORPORA, plan
 from onoma_refresh.schedule import entries
 def models(run, *events):
@@ -221,8 +221,8 @@ def models(run, *events):
     for name in entries("models").function(**context):
         try:
             found.append(plan.function(name, **context, triggering_asset_events=events)["name"])
-        except AirflowSkipException as skipped:
-            last = str(skipped)
+        except (AirflowFailException, AirflowSkipException) as error:
+            last = str(error)
     return found or last
 def publish(wiki, version):
     Path({store!r}, wiki + "-examples", "current").write_text(version)
@@ -239,6 +239,11 @@ Path({store!r}, "dansk-encoder/current").write_text("3")
 for version in ("3", "4"):
     publish("dawiki", version)
     found += [models("run " + version, danish)]
+for wiki in ("dawiki", "svwiki"):
+    Path({store!r}, wiki + "-examples", "4").mkdir(exist_ok=True)
+    Path({store!r}, wiki + "-examples", "4", "run.json").write_text(chr(123))
+    publish(wiki, "4")
+found += [models("5", danish, swedish)]
 print(json.dumps(found))
 """
 
@@ -253,7 +258,7 @@ def test_models_whose_examples_are_new_are_trained_even_if_their_event_came_late
         text += f'[[model]]\nname = "{model}"\nwiki = "{wiki}"\nrecipe = "daluke"\n'
         for version in ("1", "2"):
             (store / f"{wiki}-examples" / version).mkdir(parents=True)
-            (store / f"{wiki}-examples" / version / "run.json").touch()
+            (store / f"{wiki}-examples" / version / "run.json").write_text("{}")
         (store / f"{wiki}-examples" / "current").write_text("1")
     settings.write_text(text)
 
@@ -264,7 +269,8 @@ def test_models_whose_examples_are_new_are_trained_even_if_their_event_came_late
     # "svensk" has no encoder yet; then new examples; a retry; nothing new; an event made by hand
     assert found[:6] == [both, both, both, ["dansk"], both, "svensk: does not learn from fiwiki."]
     # other examples; a new version of the same
-    assert found[6:] == [["dansk"], "svensk: does not learn from dawiki."]
+    assert found[6:8] == [["dansk"], "svensk: does not learn from dawiki."]
+    assert found[8].startswith(f"{store}/svwiki-examples/4/run.json: damaged (")
 
 
 TASKS = """

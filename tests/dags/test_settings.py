@@ -11,7 +11,7 @@ sys.path.append(str(DAGS))
 
 from onoma_refresh import changes  # noqa: E402
 from onoma_refresh.environment import environment_of, interpreter  # noqa: E402
-from onoma_refresh.results import write_json  # noqa: E402
+from onoma_refresh.results import date_of_dump, describe_version, write_json  # noqa: E402
 from onoma_refresh.settings import SettingsError, check_store, read  # noqa: E402
 from tests.file_operations import watched  # noqa: E402
 
@@ -272,6 +272,20 @@ def test_what_a_task_writes_down_is_there_as_a_whole_or_as_it_was(tmp_path):
         ("fsync", False),
         ("rename", True),
     ]
+
+
+@pytest.mark.parametrize("data", [b"", b'{"fingerprint": "f", "fi', b'{"fingerprint": "\xff"}'])
+def test_a_damaged_record_is_an_error_with_its_name(tmp_path, data):
+    (tmp_path / "documents").mkdir()
+    for name in ("run.json", "documents/dataset.json"):
+        (tmp_path / name).write_bytes(data)
+
+    with pytest.raises(
+        SettingsError, match=r"/run\.json: damaged \(.+\)\. Make it, or copy it, ag"
+    ):
+        describe_version(tmp_path)
+    with pytest.raises(SettingsError, match=r"/documents/dataset\.json: damaged"):
+        date_of_dump(tmp_path, "dawiki")
 
 
 @pytest.mark.parametrize("file", ["corpus_refresh.py", "onoma_refresh/changes.py"])
