@@ -368,6 +368,13 @@ def test_each_any_has_its_reason_beside_it(package):
     assert not without
 
 
+def test_what_was_made_and_what_comes_next_are_printed_in_one_column():
+    files = [*MODULES, *(ROOT / "onoma").rglob("*.py")]
+    narrow = re.compile(r"[\"'\n](?:made|next) \{")
+
+    assert [file.name for file in files if narrow.search(file.read_text(encoding="utf-8"))] == []
+
+
 def test_names_that_say_nothing_do_not_become_more():
     named = sum((contents_of(file).weak_names for file in MODULES), Counter[str]())
 

@@ -92,7 +92,7 @@ def run(options: "Options") -> Iterator[str | Summary]:
     elif options.output is not None:
         with appearing(options.output) as folder:
             lines = write(options, folder, options.output)
-        yield f"made {options.output}"
+        yield f"made  {options.output}"
         yield from lines
         files = {name: path.stat().st_size for name, path in files_in(options.output).items()}
         yield Summary({"output": str(options.output), "for": options.to, "files": files})
@@ -126,7 +126,7 @@ def _export_tagger(options: "Options", folder: Path, output: Path) -> list[str]:
         notes = [*notes, usage.WITHOUT_CONTEXT]
     card = _card_of_tagger(options, model, tagger, code=code, library=library, notes=notes)
     write_card(card, options, folder)
-    return [f"next {loads}"]
+    return [f"next  {loads}"]
 
 
 def _check_to_tagger(options: "Options") -> None:
@@ -167,7 +167,7 @@ def _import_classifier(options: "Options", folder: Path, output: Path) -> list[s
     card = _card_of_tagger(options, model, TaggerFolder(folder, ""), code=code, library="onoma")
     of_training: Manifest = {"init_from": base.identity}  # how it was trained is unknown
     write_card(replace(card, manifest=of_training), options, folder)
-    return [f"next onoma predict {output} --text FILE"]
+    return [f"next  onoma predict {output} --text FILE"]
 
 
 def _keep_for_us(model: TaggingModel, source: Path, folder: Path) -> None:
@@ -227,7 +227,7 @@ def _export_pretrained(options: "Options", folder: Path, output: Path) -> list[s
         save_tokenizer(tokenizer, folder)
         code = usage.of_onnx(output.name, with_words="words" in scorer.inputs)
         write_card(_card_of_encoder(source, scorer, code, "onnx"), options, folder)
-        return [*notes, f"next onnxruntime.InferenceSession({str(output / 'model.onnx')!r})"]
+        return [*notes, f"next  onnxruntime.InferenceSession({str(output / 'model.onnx')!r})"]
     notes = []
     if options.keep_layers:
         given = with_layers(options.keep_layers, given)
@@ -242,7 +242,7 @@ def _export_pretrained(options: "Options", folder: Path, output: Path) -> list[s
     load = f"transformers.{loader}.from_pretrained"
     code = f"import transformers\n\nmodel = {load}({output.name!r})"
     write_card(_card_of_encoder(source, model, code, "transformers"), options, folder)
-    return [*notes, f"next {load}({str(output)!r})"]
+    return [*notes, f"next  {load}({str(output)!r})"]
 
 
 def _card_of_encoder(source: Path, model: nn.Module, *how: str) -> CardContent:
@@ -278,8 +278,8 @@ def _write_archive(options: "Options") -> Iterator[str]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
         write_card(card, options, Path(temporary))
         pack({**files, FILE: Path(temporary) / FILE}, archive)
-    yield f"made {archive} ({archive.stat().st_size:,} bytes)"
-    yield f"next modeling.{who}.load({str(archive)!r})"
+    yield f"made  {archive} ({archive.stat().st_size:,} bytes)"
+    yield f"next  modeling.{who}.load({str(archive)!r})"
 
 
 def _files_of_encoder(folder: Path) -> dict[str, Path]:

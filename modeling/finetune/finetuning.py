@@ -92,7 +92,7 @@ def finetune(
     path, lines = write_summary(options.output, trials)
     for line in lines:
         display.say(line)
-    display.say(f"next {_next(options, data, trials)}")
+    display.say(f"next  {_next(options, data, trials)}")
     return path
 
 
@@ -300,7 +300,7 @@ class _Session(Core):
         self.record("final", scores)
         self._publish(scores)
         self._clean()
-        self.display.say(f"made {self.folder.final}")
+        self.display.say(f"made  {self.folder.final}")
 
     def _clean(self) -> None:
         """Remove the files that only an unfinished trial needs."""

@@ -42,7 +42,7 @@ def run(options: "Options") -> Iterator[str | Summary]:
         blocks += _show_attention(options, encoder)
     write_text(options.output / "inspection.html", [to_html(blocks)])
     n = sum(isinstance(block, Picture) for block in blocks)
-    yield f"made {options.output} (inspection.html, {n} pictures)"
+    yield f"made  {options.output} (inspection.html, {n} pictures)"
     spans = read_json(options.output / "spans.json") if options.plot else None
     yield Summary({"output": str(options.output), "pictures": n, "spans": spans})
 

@@ -105,7 +105,7 @@ def _pretrain(options: Options) -> Summary | None:
         display = Display(sys.stderr, max_steps=config.training.max_steps)
         display.is_silent = not world.is_first
         final = pretrain(job, world, display, termination=termination)
-        display.say(f"next onoma report {job.output}")
+        display.say(f"next  onoma report {job.output}")
         if not world.is_first:
             return None
     measured = {str(line["kind"]): line for line in read_metrics(job.output / "metrics.jsonl")}

@@ -100,7 +100,7 @@ def _write(text: str, output: Path) -> None:
     from corpora.runs.named_files import write_named  # noqa: PLC0415 - for --help
 
     write_named(output, [text])
-    sys.stderr.write(f"made {output}\n")
+    sys.stderr.write(f"made  {output}\n")
 
 
 def _write_table(options: Options) -> Summary:

@@ -476,7 +476,7 @@ class Session(Core):
     def _publish(self, folder: Path) -> None:
         if self.world.is_first:
             publish(self.model, folder, sources=self.sources, settings=self.settings)
-            self.display.say(f"made {folder}")
+            self.display.say(f"made  {folder}")
 
 
 def publish(model: PretrainingModel, folder: Path, *, sources: Sources, settings: Manifest) -> None:

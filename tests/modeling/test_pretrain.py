@@ -80,7 +80,7 @@ def test_a_command_trains_and_ends_by_saying_what_it_made(examples, tmp_path, ca
 
     said = capsys.readouterr().err
     assert code == 0
-    assert f"made {output / 'final'}" in said
+    assert f"made  {output / 'final'}" in said
     assert f"onoma report {output}" in said
 
 

@@ -149,7 +149,7 @@ def test_without_dev_the_best_epoch_cannot_be_chosen(
     assert "training.choose=last" in capsys.readouterr().err
     settings = ["training.choose=last"]
     assert finetune(tmp_path / "run", bare, bases / "plain", epochs=1, settings=settings) == 0
-    assert f"next onoma predict {tmp_path / 'run'} --text FILE\n" in capsys.readouterr().err
+    assert f"next  onoma predict {tmp_path / 'run'} --text FILE\n" in capsys.readouterr().err
 
 
 def test_a_dataset_without_names_is_refused(tmp_path, ner, make_ner, bases, finetune, capsys):

@@ -36,7 +36,7 @@ class JobHere:
         self.status = 0
 
     def log(self):
-        return "made run/final\n"
+        return "made  run/final\n"
 
 
 @pytest.fixture
