@@ -26,7 +26,6 @@ class Written:
 class Filtered:
     """The outcome of an input record that was left out on purpose."""
 
-    source: str
     reason: str
 
 

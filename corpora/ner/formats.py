@@ -21,8 +21,6 @@ class Format:
     reader: str
     """The function that reads the bytes of a file, after its module; imported when it is used."""
     _: KW_ONLY
-    n_levels: int = 1
-    """2 if names inside names are read, too."""
     begins: str = ""
     """A regex of the beginning of each file; empty: more must be looked at."""
     options: tuple[str, ...] = ()
@@ -39,12 +37,12 @@ class Format:
 
 
 _lines = partial(Format, reader="corpora.ner.readers:read_columns", options=_COLUMNS)
-_blocks = partial(_lines, is_cut=True, n_levels=2)
-_texts = partial(Format, options=("--lang",), scheme="iob2", n_levels=2)
+_blocks = partial(_lines, is_cut=True)
+_texts = partial(Format, options=("--lang",), scheme="iob2")
 _tool_texts = partial(
     _texts, reader="corpora.ner.tool_texts:read_tool_texts", options=("--tag-column", "--lang")
 )
-_records = partial(Format, is_json=True, n_levels=2)
+_records = partial(Format, is_json=True)
 FORMATS = {
     "conll": _blocks(
         "two or more columns, the token first and its tag last; -DOCSTART-, # comments",
@@ -61,24 +59,16 @@ FORMATS = {
     ),
     "conllup": _lines("CoNLL-U Plus: # global.columns = FORM … names its columns, NER among them"),
     "hipe": _lines(
-        "a header TOKEN NE-COARSE-LIT …; EndOfSentence in MISC, an empty line after a document",
-        n_levels=2,
+        "a header TOKEN NE-COARSE-LIT …; EndOfSentence in MISC, an empty line after a document"
     ),
-    "wikiann": _blocks(
-        "conll with a language before each token: de:Jena", table=_FIRST_AND_LAST, n_levels=1
-    ),
+    "wikiann": _blocks("conll with a language before each token: de:Jena", table=_FIRST_AND_LAST),
     "weibo": _blocks(
-        "conll with a digit of the segmentation after each character: 科0",
-        table=_FIRST_AND_LAST,
-        n_levels=1,
+        "conll with a digit of the segmentation after each character: 科0", table=_FIRST_AND_LAST
     ),
-    "titles": _blocks(
-        "conll in blocks whose first line is <title>WORK", table=_FIRST_AND_LAST, n_levels=1
-    ),
+    "titles": _blocks("conll in blocks whose first line is <title>WORK", table=_FIRST_AND_LAST),
     "labels": _blocks(
         "conll with labels without B- and I- (PERSON, O), as Stanford NER is trained on",
         scheme="iob1",
-        n_levels=1,
     ),
     "europeana": Format(
         "conll without sentence breaks, the text of a file in one",
@@ -102,13 +92,11 @@ FORMATS = {
     "conll2012": Format(
         "CoNLL-2012 (OntoNotes): names in brackets, (ORG* … *), in the eleventh column",
         "corpora.ner.brackets:read_brackets",
-        n_levels=2,
         scheme="iob2",
     ),
     "csv": Format(
         "CSV with a header: Sentence #,Word,POS,Tag, or a sentence or a text in a row",
         "corpora.ner.csv:read_csv",
-        n_levels=2,
         options=(*_COLUMNS, "--lang"),
     ),
     "brat": _texts(
@@ -175,7 +163,6 @@ FORMATS = {
     "parquet": Format(
         "Parquet with tokens and tags, as Hugging Face has them",
         "corpora.ner.parquet:read_parquet",
-        n_levels=2,
         id_mark="#",
     ),
 }

@@ -98,7 +98,7 @@ def _outcome(id: str, fate: str) -> Outcome:
     if fate == WRITTEN:
         return _WRITTEN
     if fate != UNSPLIT:
-        return Filtered(id, fate)
+        return Filtered(fate)
     message = (
         f"{id}: has text, but no sentences. Make the documents again with a pipeline that cuts "
         "sentences."

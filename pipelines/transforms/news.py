@@ -62,7 +62,7 @@ def _archived_pages(unit: Unit, work: WorkDirectory, *, max_bytes: int) -> Itera
             continue
         if found.detail:
             counters[f"{found.reason}/{found.detail.replace('/', '-')}"] += 1
-        yield Filtered(file.name, found.reason)
+        yield Filtered(found.reason)
     yield Counts(counters)
 
 
@@ -101,7 +101,7 @@ def read_articles(unit: Unit, options: "Options", run: Run) -> Iterator[Yield]:
     for page in pages:
         if isinstance(page, Revisit):
             revisits.append(page)
-            yield Filtered(page.source, "revisit")
+            yield Filtered("revisit")
             continue
         article = reader.read(page) if isinstance(page, FetchedPage) else page
         yield _fate_of(article, articles) if isinstance(article, PageArticle) else article
@@ -119,7 +119,7 @@ def _fate_of(article: PageArticle, articles: ArticleCollector) -> Counts | Filte
     reason = article.page.guard(partial(articles.add, article))
     if isinstance(reason, Rejected):
         return reason
-    return Filtered(article.page.source, reason) if reason else Counts(read=1)
+    return Filtered(reason) if reason else Counts(read=1)
 
 
 def clean_articles(unit: Unit, options: "Options", run: Run) -> Iterator[Rows | Counts]:

@@ -190,7 +190,7 @@ class UnitWriter:
         found = [self._forgetting.clean_record(record) for record in outcome.records]
         if records := [record for record in found if record is not None]:
             return replace(outcome, records=records)
-        return Filtered(outcome.records[0].id, FORGOTTEN)
+        return Filtered(FORGOTTEN)
 
     def _without_double(self, outcome: Written | Filtered) -> Outcome:
         """Reject a record that has a row with the id of an earlier row."""

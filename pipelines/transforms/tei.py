@@ -77,7 +77,7 @@ def parse_tei(
         yield ParsedFile(name, texts)
     else:
         yield Counts(sum((text.counters for text in texts), Counter[str]()))
-        yield Filtered(name, "no_text")
+        yield Filtered("no_text")
 
 
 @cache

@@ -47,7 +47,7 @@ def make_documents(unit: Unit, settings: "TextRunSettings", _: Run) -> Iterator[
         if isinstance(reason, Rejected):
             yield reason
         else:
-            yield Filtered(source, reason) if reason else Counts(read=1)
+            yield Filtered(reason) if reason else Counts(read=1)
         if maker.documents.n_characters >= CHARACTERS_PER_BATCH:
             yield Rows("pages", maker.documents.batch())
     yield Counts(counters)

@@ -127,7 +127,7 @@ class _PageParser:
         if self._id(last) != self._id(page) or last.version == page.version:
             yield from self._add(last)
             return
-        yield Filtered(self._source, OLDER)
+        yield Filtered(OLDER)
         self._last = max(last, page, key=attrgetter("version"))
 
     def _id(self, page: WikiPage | RowPlace) -> str:

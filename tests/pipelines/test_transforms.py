@@ -100,8 +100,7 @@ def test_unit_that_a_runner_has_torn_fails(tmp_path):
         """End the bundle in the middle of each unit, as a shuffle does."""
         return (
             units
-            | "Read"
-            >> beam.FlatMap(lambda u: [InUnit(u, Filtered("a", "b")), InUnit(u, EndOfUnit())])
+            | "Read" >> beam.FlatMap(lambda u: [InUnit(u, Filtered("b")), InUnit(u, EndOfUnit())])
             | "Tear" >> beam.Filter(lambda element: not isinstance(element.value, EndOfUnit))
             | run.write_shards()
         )
@@ -177,7 +176,7 @@ def test_a_file_that_changes_while_it_is_read_fails_its_unit(tmp_path, change):
 
     def read_slowly(unit):
         unit.inputs[0].check()
-        yield Filtered("a", "read")
+        yield Filtered("read")
         path.write_text(change, "utf-8")
 
     unit = Unit(0, (describe_file("a.txt", path),))
