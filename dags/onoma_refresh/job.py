@@ -82,7 +82,8 @@ def step(
                 raise AirflowFailException(str(error)) from error
 
         do.__name__, do.__doc__ = function.__name__, function.__doc__
-        return task(execution_timeout=limit, **more)(do)
+        decorated: Task = task(execution_timeout=limit, **more)(do)
+        return decorated
 
     return decorate
 

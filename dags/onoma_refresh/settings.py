@@ -23,6 +23,7 @@ from pydantic import (
     ValidationInfo,
     model_validator,
 )
+from pydantic_core import ErrorDetails
 
 ENVIRONMENT = "ONOMA_SETTINGS"
 """The environment variable with the path of the settings; a run may name others beside them."""
@@ -44,8 +45,11 @@ def _here(text: str) -> str:
     return text
 
 
-def _folder(text: str, info: ValidationInfo) -> Path:
-    path = info.context["folder"] / os.path.expanduser(text)  # noqa: PTH111 - Path's raises RuntimeError
+def _folder(text: object, info: ValidationInfo) -> Path:
+    if not isinstance(text, str) or not text:
+        raise ValueError("must be a path")
+    context: Mapping[str, Path] = info.context or {}
+    path = context["folder"] / os.path.expanduser(_here(text))  # noqa: PTH111 - Path's raises RuntimeError
     return Path(os.path.normpath(path))  # not resolved: a store may be a symlink
 
 
@@ -73,7 +77,7 @@ class _Entries(dict[str, T]):
 Filled = Annotated[str, StringConstraints(min_length=1)]
 Name = Annotated[str, StringConstraints(pattern=rf"^{NAME}$")]
 Pattern = Annotated[Filled, AfterValidator(_here)]
-Folder = Annotated[Pattern, AfterValidator(_folder)]
+Folder = Annotated[Path, BeforeValidator(_folder)]
 """The path of a file or a folder: a string in the file, then a ``Path``."""
 Options = tuple[str, ...]
 """More arguments for a command line, one string each."""
@@ -264,16 +268,21 @@ def read(path: Path) -> RefreshSettings:
         raise SettingsError(f"{path}: cannot be read ({error}).") from error
 
 
-def _describe(error: Mapping[str, object]) -> str:
+_KINDS: Mapping[str | int, type[BaseModel]] = {
+    "wiki": WikiEntry,
+    "news": News,
+    "edition": EditionEntry,
+    "model": ModelEntry,
+}
+
+
+def _describe(error: ErrorDetails) -> str:
     """Describe what is wrong, with its place: ``[[wiki]] dawiki: contact: …``."""
     table, *path = error["loc"] or [""]
-    kind = {"wiki": WikiEntry, "news": News, "edition": EditionEntry, "model": ModelEntry}.get(
-        table
-    )
-    where = ": ".join([f"[[{table}]] {path[0]}", *map(str, path[1:])] if path else [table])
-    message = str(error["msg"]).removeprefix("Value error, ")
+    where = ": ".join([f"[[{table}]] {path[0]}", *map(str, path[1:])] if path else [str(table)])
+    message = error["msg"].removeprefix("Value error, ")
     if error["type"] == "extra_forbidden":
-        fields = (kind or RefreshSettings).model_fields
+        fields = _KINDS.get(table, RefreshSettings).model_fields
         message = (
             f"no setting here. There are: {', '.join(f.alias or n for n, f in fields.items())}"
         )

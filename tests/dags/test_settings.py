@@ -101,6 +101,8 @@ def test_steps_of_a_project_may_stand_in_the_same_file(folder):
         ("[[wiki]]", "[[wikis]]", "wikis: no setting here. There are:"),
         ('name = "dawiki"', 'name = "dawiki"\nkeep = 3', "Settings of the whole file stand above"),
         ('name = "dawiki"', 'name = "dawiki"\nkeep = 3', "[[wiki]] dawiki: keep: no setting"),
+        ('store = "../store"', "store = 3", "store = 3: must be a path"),
+        ('store = "../store"', 'store = ""', "store = '': must be a path"),
         ('store = "../store"', 'store = "s3://corpora/store"', "is in a bucket, and these DAGs"),
         ('input = ["letters/*.xml"]', 'input = ["gs://b/*.xml"]', "is in a bucket"),
         (
