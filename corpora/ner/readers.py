@@ -1,9 +1,8 @@
 """Files with a token per line to sentences, and the import of the reader of any other format.
 
 ``FORMATS`` names them. Files with a token per line, the most frequent format, are read here, by
-Arrow's functions. A sentence with an unreadable
-line is rejected, with a message on that line; all others are kept.
-Shapes: L lines, T lines that should hold a token, N sentences.
+Arrow's functions. A sentence with an unreadable line is rejected, with a message on that line; all
+others are kept. Shapes: L lines, T lines that should hold a token, N sentences.
 """
 
 import re

@@ -415,14 +415,16 @@ def _single_names(authors: Sequence[str]) -> tuple[str, ...]:
 def read_date(*candidates: object, lang: str | None) -> str | None:
     """Return the first candidate that is a date, as ISO 8601; what follows a day may be no time.
 
-    A day that is in no calendar (``0000-00-00``), or in year 1, stands for no date. ``lang`` is the
-    language of the page.
+    A day that is in no calendar (``0000-00-00``), or in year 1, stands for no date; so do digits
+    alone that are not eight, such as seconds since 1970. ``lang`` is the language of the page.
     """
     readers: Sequence[Callable[[str], date]] = (
         *(date.fromisoformat, datetime.fromisoformat, _day, parsedate_to_datetime),
         partial(_written_day, lang=lang),
     )
     for text in filter(None, map(_text, candidates)):
+        if text.isdigit() and len(text) != len("YYYYMMDD"):
+            continue
         for read in readers:
             try:
                 found = read(text)

@@ -152,8 +152,13 @@ def _check_plan(dataset: Dataset) -> None:
 def _check_accounting(dataset: Dataset, account: Accounting) -> None:
     if not account.adds_up:
         raise DamagedDatasetError(f"{dataset.path}: the accounting does not add up: {account}.")
-    with (dataset.path / "rejected.jsonl").open("rb") as file:
-        n_lines = sum(1 for _ in file)
+    try:
+        with (dataset.path / "rejected.jsonl").open("rb") as file:
+            n_lines = sum(1 for _ in file)
+    except FileNotFoundError:
+        raise DamagedDatasetError(
+            f"{dataset.path / 'rejected.jsonl'}: is missing. Copy all files of the dataset."
+        ) from None
     if n_lines != account.n_rejected:
         raise DamagedDatasetError(
             f"{dataset.path / 'rejected.jsonl'}: {counted(n_lines, 'line')}, but "

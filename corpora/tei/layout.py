@@ -179,7 +179,7 @@ class TextLayout:
         self._between = max(self._between, _LINE)
 
     def join(self) -> None:
-        """Join what follows to the word before, whatever white space is between."""
+        """Join what follows to the word before, whatever white space is between: ``break="no"``."""
         self._joined = True
 
     def touch(self) -> None:

@@ -18,9 +18,9 @@ from xml.parsers import expat
 from corpora.errors import CorpusError
 
 ROOTS = {"tei", "tei.2", "teicorpus", "teicorpus.2"}
+"""The names of elements that are a TEI text, or a corpus of them."""
 PARTS = {"text", "group", "front", "body", "back", "div", *(f"div{n}" for n in range(8))}
 """The roots of files that are parts of a text, which other files include."""
-"""The names of elements that are a TEI text, or a corpus of them."""
 MAX_DEPTH = 200
 MAX_EXPANSION = 1 << 20
 MAX_NESTED = 1000

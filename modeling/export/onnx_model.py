@@ -246,7 +246,10 @@ def check_onnx(scorer: ExportedScorer, file: Path) -> float | None:
         return None
     worst = _difference(scorer, file)
     if not worst <= _TOLERANCE:
-        raise CorpusError(f"{file}: onnxruntime differs from torch by {worst:.1e}: not usable.")
+        raise CorpusError(
+            f"{file}: onnxruntime differs from torch by {worst:.1e}: not usable. What works: "
+            "--archive, or another version of onnxruntime."
+        )
     return worst
 
 

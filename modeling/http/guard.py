@@ -232,7 +232,8 @@ class Guard:
             return
         # The cookie's name has the port: browsers send cookies to all ports of a host.
         name = f"onoma-{(asked.scope.get('server') or ('', 0))[1]}"
-        bearer = asked.headers.get("authorization", "").removeprefix("Bearer ")
+        scheme, _, credentials = asked.headers.get("authorization", "").partition(" ")
+        bearer = credentials if scheme.lower() == "bearer" else ""
         in_query = asked.query_params.get("token", "")
         if _is_equal(in_query, token) and asked.scope["method"] == "GET":
             rest = urlencode([p for p in asked.query_params.multi_items() if p[0] != "token"])

@@ -5,7 +5,7 @@ documents and blocks by index, never by the name of a file.
 """
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -264,7 +264,10 @@ class Desk:
         """
         with self.lock:
             self.refresh()
-            return self._do([self._wanted(change) for change in wanted], uuid4().hex[:12])
+            changes: list[Wanted] = []
+            for asked in wanted:
+                changes.append(self._wanted(asked, beside=changes))
+            return self._do(changes, uuid4().hex[:12])
 
     def _do(self, wanted: Sequence[Wanted], action: str) -> messages.Decided:
         model, time = self.letters.suggester.model.id, now()
@@ -299,7 +302,7 @@ class Desk:
             "document": letter.names.index(names),
         }
 
-    def _wanted(self, asked: Mapping[str, object]) -> Wanted:
+    def _wanted(self, asked: Mapping[str, object], *, beside: Iterable[Wanted] = ()) -> Wanted:
         letter = self.look(self.letter_at(_number(asked, "letter")))
         if letter.error:
             raise CorpusError(letter.error)
@@ -317,7 +320,8 @@ class Desk:
             raise ConflictError("Another page has decided on this name meanwhile. Look again.")
         new = self._new(names, old, asked)
         if new is not None:
-            names.check(new, instead_of=old)
+            others = (other.change.new for other in beside if other.names is names)
+            names.check(new, instead_of=old, beside=filter(None, others))
             if new.is_own and new.status != "there":
                 self._prove(letter, names, new)
         return Wanted(letter, names, ItemChange(old, new))
@@ -334,6 +338,8 @@ class Desk:
                 again = replace(again, status="rejected", remark=str(remark))
             return again
         if old is None:
+            if status != "accepted":
+                raise RefusedError("A new name is accepted: nobody suggested it.")
             old = Item(id="", start=0, end=1, label="")
         item = changed(old, {**asked, "status": status}, labels=self.labels)
         if item.entity != old.entity:

@@ -8,6 +8,7 @@ the decisions makes the same items again.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NamedTuple, TypeVar, get_args
 
 from corpora.document import Document, Mention, Span, SpanIndex, index_of
@@ -205,8 +206,11 @@ class DocumentNames:
         """Look up an item by its id; None where there is none."""
         return self._items.get(id)
 
-    def check(self, item: Item, *, instead_of: Item | None) -> None:
-        """Raise ``RefusedError`` where a name cannot stand; it may replace ``instead_of``."""
+    def check(self, item: Item, *, instead_of: Item | None, beside: Iterable[Item] = ()) -> None:
+        """Raise ``RefusedError`` where a name cannot stand; it may replace ``instead_of``.
+
+        ``beside``: items that the same request changes.
+        """
         text = self.document.text
         if not 0 <= item.start < item.end <= len(text):
             raise RefusedError("The name leaves the text.")
@@ -225,9 +229,8 @@ class DocumentNames:
             form = text[other.start : other.end]
             raise RefusedError(f"The edition has a name there: {form}.")
         own = {item.id, instead_of.id if instead_of else ""}
-        for other_item in self._accepted.touching(*_place(item)):
-            if other_item.id in own:
-                continue
+        there = (i for i in self._accepted.touching(*_place(item)) if i.id not in own)
+        for other_item in chain(there, (i for i in beside if i.status == "accepted")):
             if _crosses(other_item, item) or _place(other_item) == _place(item):
                 form = text[other_item.start : other_item.end]
                 raise RefusedError(f"It would cross the name {form}.")
@@ -409,7 +412,7 @@ def _asked_status(wanted: Mapping[str, object], there: Status) -> Status:
 
 
 def spans_of(text: str, form: str) -> Iterator[Span]:
-    """Yield the spans of a form in a text where no letter or digit continues it."""
+    """Yield the spans of a form in a text where no letter or digit continues it; none overlap."""
     start = text.find(form)
     while start >= 0:
         end = start + len(form)
@@ -418,4 +421,5 @@ def spans_of(text: str, form: str) -> Iterator[Span]:
             after.isalnum() and form[-1].isalnum()
         ):
             yield Span(start, end)
+            start = end - 1
         start = text.find(form, start + 1)

@@ -176,7 +176,11 @@ class Store {
   occurrences(form) {
     const letter = /[\p{L}\p{N}]/u;
     const isWhole = (text, at) => !letter.test(text[at - 1] || "") && !letter.test(text[at + form.length] || "");
-    const found = [...this.places((text) => all(text, form).filter((unit) => isWhole(text, unit.at)))].map((hit) => {
+    const whole = (text) => {
+      let end = 0; // none overlap
+      return all(text, form).filter(({ at, length }) => at >= end && isWhole(text, at) && (end = at + length));
+    };
+    const found = [...this.places(whole)].map((hit) => {
       const touched = this.shown(hit.letter, hit.document).filter((item) => item.start < hit.end && hit.start < item.end);
       const item = touched.find((each) => each.start === hit.start && each.end === hit.end) || null;
       const status = item ? item.status : touched.some((each) => ["accepted", "there"].includes(each.status)) ? "there" : "none";

@@ -559,6 +559,9 @@ def test_what_is_not_free_may_be_said_in_a_list(stated, is_free):
         ("en", "Oct 5, 26", None),
         ("de", "Oktober 2026", None),
         ("de", "5. Oktober", None),
+        ("de", "20261005", "2026-10-05"),
+        ("de", "1712031122", None),
+        ("de", "1767012400000", None),
     ],
 )
 def test_a_date_is_read_as_the_language_of_the_page_writes_it(lang, written, expected):

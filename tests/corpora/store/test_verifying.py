@@ -45,6 +45,10 @@ def with_repeated_id(folder):
         (described(lambda about: about["accounting"].update(more=1)), "damaged accounting"),
         (described(lambda about: about["accounting"].update(read=2)), "does not add up"),
         (lambda folder: (folder / "rejected.jsonl").write_text("{}\n"), r"rejected\.jsonl: 1 line"),
+        (
+            lambda folder: (folder / "rejected.jsonl").unlink(),
+            r"rejected\.jsonl: is missing\. Copy",
+        ),
     ],
 )
 def test_a_damaged_dataset_does_not_verify(damage, said, tmp_path):

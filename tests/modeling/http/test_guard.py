@@ -145,8 +145,9 @@ def test_the_token_comes_in_the_address_once_and_is_a_cookie_after_that():
     assert "SameSite=Strict" in cookie
     again = {"Cookie": cookie.partition(";")[0]}
     assert ask("GET", "/page", rules=rules, headers=again).status_code == 200
-    bearer = {"Authorization": f"Bearer {TOKEN}"}
-    assert ask("POST", "/page", rules=rules, headers=bearer).status_code == 200
+    for scheme, status in (("Bearer", 200), ("bearer", 200), ("Basic", 401)):
+        given = {"Authorization": f"{scheme} {TOKEN}"}
+        assert ask("POST", "/page", rules=rules, headers=given).status_code == status
 
 
 def test_a_browser_that_opens_an_address_gets_a_page_and_a_program_json():

@@ -129,6 +129,34 @@ def test_decisions_follow_a_text_that_was_edited_and_lost_ones_are_counted(desk,
     assert [new[i.start : i.end] for i in found] == [text[last.start : last.end]]
 
 
+def new_name(desk, start, end, **values):
+    place = {"letter": 0, "document": 0, "id": "", "start": start, "end": end, "label": "person"}
+    return {**place, "status": "accepted", **values}
+
+
+@pytest.mark.parametrize("status", ["open", "there", "rejected", ["accepted"]])
+def test_a_new_name_is_accepted_and_nothing_else(desk, status):
+    with pytest.raises(RefusedError, match="A new name is accepted"):
+        desk.decide([new_name(desk, 0, 4, status=status)])
+
+
+@pytest.mark.parametrize("second", [(3, 8), (0, 5)])
+def test_names_that_one_request_adds_neither_cross_nor_stand_at_one_place(tmp_path, second):
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "a.xml").write_bytes(tei("<p>Ha Ha Ha Ha</p>"))
+    desk = open_desk(tmp_path, register=(), edition="tei", candidates=None)
+    before = shown(desk)
+
+    with pytest.raises(RefusedError, match="cross the name"):
+        desk.decide([new_name(desk, 0, 5), new_name(desk, *second)])
+
+    assert shown(desk) == before
+    found = finding.occurrences(desk, "Ha Ha")["found"]
+    assert [(hit["start"], hit["end"]) for hit in found] == [(0, 5), (6, 11)]
+    desk.decide([{"id": "", **hit, "label": "person", "status": "accepted"} for hit in found])
+    assert len(items(desk)) == 2
+
+
 def test_a_form_is_decided_at_once_wherever_it_stands_and_undone_at_once(desk):
     form = "Leipzig"
     found = finding.occurrences(desk, form)["found"]
