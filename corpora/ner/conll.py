@@ -1,6 +1,7 @@
 """Write two-column CoNLL: ``token tag``, one space between, an empty line after each sentence.
 
-``readers.py`` reads it. UTF-8 without a byte order mark, lines end in LF, tags are IOB2; no header, no comments.
+``readers.py`` reads it. UTF-8 without a byte order mark, lines end in LF, tags are IOB2; no header,
+no comments.
 """
 
 import re

@@ -77,7 +77,7 @@ class TagSet:
 
     @cached_property
     def follows(self) -> Flags:
-        """(C, C) bool: whether the second tag may follow the first: I- only B- or I- of its label."""
+        """(C, C) bool: may the second tag follow the first? I- only B- or I- of its label."""
         allowed = np.ones((len(self), len(self)), np.bool_)
         allowed[:, 2::2] = False
         for inside in range(2, len(self), 2):

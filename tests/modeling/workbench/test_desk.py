@@ -129,7 +129,7 @@ def test_decisions_follow_a_text_that_was_edited_and_lost_ones_are_counted(desk,
     assert [new[i.start : i.end] for i in found] == [text[last.start : last.end]]
 
 
-def new_name(desk, start, end, **values):
+def new_name(start, end, **values):
     place = {"letter": 0, "document": 0, "id": "", "start": start, "end": end, "label": "person"}
     return {**place, "status": "accepted", **values}
 
@@ -137,7 +137,7 @@ def new_name(desk, start, end, **values):
 @pytest.mark.parametrize("status", ["open", "there", "rejected", ["accepted"]])
 def test_a_new_name_is_accepted_and_nothing_else(desk, status):
     with pytest.raises(RefusedError, match="A new name is accepted"):
-        desk.decide([new_name(desk, 0, 4, status=status)])
+        desk.decide([new_name(0, 4, status=status)])
 
 
 @pytest.mark.parametrize("second", [(3, 8), (0, 5)])
@@ -148,7 +148,7 @@ def test_names_that_one_request_adds_neither_cross_nor_stand_at_one_place(tmp_pa
     before = shown(desk)
 
     with pytest.raises(RefusedError, match="cross the name"):
-        desk.decide([new_name(desk, 0, 5), new_name(desk, *second)])
+        desk.decide([new_name(0, 5), new_name(*second)])
 
     assert shown(desk) == before
     found = finding.occurrences(desk, "Ha Ha")["found"]
