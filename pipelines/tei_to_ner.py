@@ -52,6 +52,8 @@ from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import FileOptions, option, option_table, refuse, said, values_in
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from corpora.ner.card import Health
     from corpora.runs.build import Build
 
@@ -262,11 +264,9 @@ def phases() -> tuple[Phase, ...]:
 
 def write_side_files(build: "Build", settings: TeiSettings) -> None:
     """Write CoNLL, JSON, the splits and the card from the finished shards."""
-    from corpora.datasets.shards import read_tagged
     from corpora.ner.columns import columns_of_split
-    from corpora.ner.conll import write_conll
+    from corpora.ner.exports import write_columns, write_json
     from corpora.ner.health import examine_columns
-    from corpora.ner.json import write_json as write_ner_json
 
     if not build.accounting.written:
         raise CorpusError(
@@ -276,9 +276,9 @@ def write_side_files(build: "Build", settings: TeiSettings) -> None:
         )
     shards = build.shard_paths("ner")
     for split in SPLITS:
-        for suffix, write in ((".conll", write_conll), (".json", write_ner_json)):
-            sentences = (s for path in shards for s in read_tagged(path, split=split) if s.tokens)
-            write(sentences, build.side / f"{split}{suffix}")
+        rows = partial(_outer_rows, shards, split)
+        write_columns(rows, build.side / f"{split}.conll", form="conll")
+        write_json(rows, build.side / f"{split}.json")
     chosen = {name: s for unit in build.plan.units for name, s in unit.settings.items()}
     if chosen:
         lines = (f"{guarded(name)}\t{split}\n" for name, split in chosen.items())
@@ -288,6 +288,18 @@ def write_side_files(build: "Build", settings: TeiSettings) -> None:
         settings,
         examine_columns({split: partial(columns_of_split, shards, split) for split in SPLITS}),
     )
+
+
+def _outer_rows(shards: Sequence[Path], split: str) -> "Iterator[pa.RecordBatch]":
+    """Read the rows of a split, without inner tags."""
+    import pyarrow as pa
+
+    from corpora.ner.columns import rows_of_split
+
+    for batch in rows_of_split(shards, split, columns=("id", "split", "tokens", "tags")):
+        yield batch.append_column(
+            "inner_tags", pa.nulls(len(batch), batch.schema.field("tags").type)
+        )
 
 
 def _write_card(build: "Build", settings: TeiSettings, health: "Health") -> None:

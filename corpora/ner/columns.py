@@ -105,10 +105,12 @@ def to_columns(sentences: Iterable[Sentence]) -> Iterator[SentenceColumns]:
         yield SentenceColumns.of_sentences(some)
 
 
-def _rows_of_split(shards: Iterable[Path], split: str) -> Iterator[pa.RecordBatch]:
-    """Read tokens and tags of the sentences of a split that have at least one token."""
+def rows_of_split(
+    shards: Iterable[Path], split: str, *, columns: Sequence[str] = ("split", "tokens", "tags")
+) -> Iterator[pa.RecordBatch]:
+    """Read columns of the sentences of a split that have at least one token."""
     for path in shards:
-        for batch in read_batches(path, SCHEMAS["ner"], columns=("split", "tokens", "tags")):
+        for batch in read_batches(path, SCHEMAS["ner"], columns=columns):
             lengths = pc.list_value_length(batch.column("tokens"))
             is_in_split = pc.and_(pc.equal(batch.column("split"), split), pc.greater(lengths, 0))
             yield batch if pc.all(is_in_split, min_count=0).as_py() else batch.filter(is_in_split)
@@ -116,7 +118,7 @@ def _rows_of_split(shards: Iterable[Path], split: str) -> Iterator[pa.RecordBatc
 
 def columns_of_split(shards: Iterable[Path], split: str) -> Iterator[SentenceColumns]:
     """Read the sentences of a split, ahead of their use in a thread."""
-    return ahead(map(SentenceColumns.of_batch, _rows_of_split(shards, split)))
+    return ahead(map(SentenceColumns.of_batch, rows_of_split(shards, split)))
 
 
 def ahead(source: Iterator[Item]) -> Iterator[Item]:

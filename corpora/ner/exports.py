@@ -54,11 +54,7 @@ def write_columns(batches: Opener, path: Path, *, form: str) -> tuple[int, int]:
                 continue
             if has_inner and len(columns) == 2:
                 columns.append(["_"] * len(columns[0]))
-            block = "\n".join(map(separator.join, zip(*columns, strict=True)))
-            _check_block(block, columns, id)
-            if n == 0 and block[0] == "\ufeff":  # else it reads as a byte order mark
-                file.write(b"\n")
-            file.write(f"{block}\n\n".encode())
+            file.write(lines_of(columns, id, separator=separator, is_first=n == 0).encode())
             n += 1
     return n, n_empty
 
@@ -99,17 +95,27 @@ def _tags(batch: pa.RecordBatch, name: str, form: str) -> list[list[str] | None]
     ]
 
 
-def _check_block(block: str, columns: Sequence[Sequence[str]], id: str) -> None:
+def lines_of(
+    columns: Sequence[Sequence[str]], id: str, *, separator: str = " ", is_first: bool = False
+) -> str:
+    """Return the lines of a sentence, with the empty line that ends it.
+
+    The first sentence of a file gets an empty line before it if it would look like a byte order
+    mark. Raises ``UnwritableError`` for a token that could not be read back.
+    """
+    block = "\n".join(map(separator.join, zip(*columns, strict=True)))
     n = len(columns[0])
     is_whole = block.count("\n") == n - 1 and "\r" not in block and "\0" not in block
-    n_tabs = (len(columns) - 1) * n
+    cells = block.split() if separator == " " else block.replace("\n", separator).split(separator)
     is_taken = any(token.startswith(DOCSTART) for token in columns[0])
-    has_tab = "\t" in block and block.count("\t") != n_tabs
-    if not is_whole or not all(columns[0]) or is_taken or has_tab:
+    if not is_whole or not all(columns[0]) or is_taken or len(cells) != n * len(columns):
         raise UnwritableError(
-            f"{id}: has a token that is empty, begins with {DOCSTART}, or holds a tab, a line end "
-            "or a NUL: columns cannot hold it. Use --to hf."
+            f"{id}: has a token that is empty, begins with {DOCSTART}, or holds a tab, a line end, "
+            "a NUL or, with blanks between columns, white space: columns cannot hold it. Choose "
+            "another format."
         )
+    before = "\n" if is_first and block[0] == "\ufeff" else ""
+    return f"{before}{block}\n\n"
 
 
 def write_json(batches: Opener, path: Path) -> tuple[int, int]:

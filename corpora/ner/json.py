@@ -1,17 +1,14 @@
-"""NER data as JSON: an array of sentences of ``[token, tag]``, or CLUENER's lines with spans.
+"""NER data in JSON: an array of sentences of ``[token, tag]``, or CLUENER's lines with spans.
 
-The array is written with ASCII escapes on one line, byte for byte as ``json.dump`` of the whole
-writes it. CLUENER's spans are ``[start, last]``, in characters, both inclusive; nested spans make a
+CLUENER's spans are ``[start, last]``, in characters, both inclusive; nested spans make a
 second level.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from json.encoder import encode_basestring_ascii as _quote
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 
-from corpora.document import Sentence, TokenSpan
+from corpora.document import TokenSpan
 from corpora.errors import CorpusError
 from corpora.ner.bad_records import BadRecordError
 from corpora.ner.found import Gathered, Origin, PartSentences, Row, check_characters, row_of
@@ -23,17 +20,6 @@ _NO_BLANK = re.compile(r"[^ \t\r\n]")
 
 class MalformedJsonError(CorpusError):
     """A file is no JSON array of sentences of ``[token, tag]``."""
-
-
-def write_json(sentences: Iterable[Sentence], path: Path) -> None:
-    """Write sentences as a stream, in half the time of ``json.dumps``."""
-    with path.open("w", encoding="ascii", newline="") as file:
-        file.write("[")
-        for number, sentence in enumerate(sentences):
-            tokens, tags = map(_quote, sentence.tokens), map(_quote, sentence.tags)
-            pairs = [f"[{token}, {tag}]" for token, tag in zip(tokens, tags, strict=True)]
-            file.write(f"{', ' if number else ''}[{', '.join(pairs)}]")
-        file.write("]")
 
 
 def read_items(text: str, *, where: str) -> Iterator[object]:

@@ -6,7 +6,6 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 from corpora.datasets.rows import sentence_from_row
 from corpora.document import Document, Mention, Rejected, Sentence, TokenSpan
 from corpora.errors import CorpusError, UsageError
-from corpora.ner.conll import format_conll
 from corpora.ner.detection import Overrides
 from corpora.ner.exchange import FORMS, write_new
+from corpora.ner.exports import lines_of
 from corpora.ner.files import MAX_BYTES, FilePart, describe, read_file
 from corpora.ner.sentence_rows import RowMaker
 from corpora.reports import counted
@@ -208,7 +207,7 @@ def format_tagged(tagged: Iterable[Tagged], form: str) -> Iterator[str]:
         words = one.sentence.tokens
         tags = to_iob2(outermost(one.spans), len(words))
         if form == "conll":
-            yield format_conll(replace(one.sentence, tags=tags), is_first=not lines)
+            yield lines_of((words, tags), one.sentence.id, is_first=not lines)
         spans = [_values(s, s.probability, " ".join(words[s.start : s.end])) for s in one.spans]
         values = {"id": one.sentence.id, "tokens": words, "spans": spans}
         line = list(zip(words, tags, strict=True)) if form == "json" else values

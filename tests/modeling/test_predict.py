@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from corpora.ner.conll import write_conll
+from corpora.ner.exports import lines_of
 from modeling.finetune.data import NerData
 from modeling.predict.__main__ import main
 from modeling.predict.masked import Guesser
@@ -44,7 +44,8 @@ def test_a_sentence_in_the_place_of_a_file_is_explained(capsys):
 
 def test_conll_comes_back_with_other_tags_alone(tagger_run, ner, tmp_path):
     sentences = NerData.open(ner).split("test")
-    write_conll(sentences, tmp_path / "in.conll")
+    lines = [lines_of((s.tokens, s.tags), s.id) for s in sentences]
+    (tmp_path / "in.conll").write_text("".join(lines), "utf-8")
 
     out = tmp_path / "out.conll"
     assert predict(tagger_run, "--conll", tmp_path / "in.conll", "--output", out) == 0
@@ -187,7 +188,7 @@ def test_what_cannot_be_written_leaves_no_half_of_it(tagger_run, tmp_path, capsy
     assert predict(tagger_run, "--conll", tmp_path / "w.txt") == 1
 
     out, err = capsys.readouterr()
-    assert "whitespace" in err
+    assert "white space" in err
     assert out == ""
     assert {path.name for path in tmp_path.iterdir()} == {"w.txt"}
 

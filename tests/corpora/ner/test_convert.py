@@ -17,6 +17,7 @@ from corpora.ner.exports import (
     UnwritableError,
     class_list,
     hf_features,
+    lines_of,
     write_columns,
     write_json,
     write_parquet,
@@ -24,6 +25,7 @@ from corpora.ner.exports import (
 from corpora.ner.files import FilePart, describe, read_file
 from corpora.ner.sentence_rows import RowMaker
 from corpora.tagging import to_iob2
+from tests.ner_files import read_conll, read_json
 
 SCHEMA = SCHEMAS["ner"].columns
 same_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
@@ -149,17 +151,18 @@ def test_two_levels_are_detected_where_most_rows_have_one(tmp_path, form):
     assert core(read(path)) == core(made)
 
 
-@pytest.mark.parametrize("form", ["conll", "json"])
-def test_json_and_conll_without_inner_tags_are_those_of_tei_to_ner(tmp_path, form):
-    from tests.ner_files import read_conll, read_json
+@pytest.mark.realdata
+@pytest.mark.parametrize("part", ["", "train_", "dev_", "test_"])
+@pytest.mark.parametrize("name", ["Arendt", "Sturm"])
+def test_published_files_come_back_byte_for_byte(realdata, tmp_path, name, part):
+    published = realdata("neiss-ner") / name / f"{part}{name.lower()}"
 
-    made = [row(["Jena", "blüht"], ["B-LOC", "O"])]
-    path = tmp_path / f"train.{form}"
-
-    write(made, path, form=form)
-
-    reader = read_json if form == "json" else read_conll
-    assert [list(s.tokens) for s in reader(path, split="train")] == [["Jena", "blüht"]]
+    for read_published, suffix in ((read_conll, ".conll"), (read_json, ".json")):
+        sentences = read_published(published.with_suffix(suffix), split="train")
+        made = [row(sentence.tokens, sentence.tags) for sentence in sentences]
+        for form in ("conll", "json"):
+            write(made, tmp_path / form, form=form)
+            assert (tmp_path / form).read_bytes() == published.with_suffix(f".{form}").read_bytes()
 
 
 def row(tokens, tags, inner=None):
@@ -192,6 +195,12 @@ def test_rows_without_tokens_are_left_out_and_counted(tmp_path):
 def test_what_columns_cannot_hold_is_refused(tmp_path, tokens, tags):
     with pytest.raises(UnwritableError, match=r"^x: "):
         write_columns(opener([row(tokens, tags)]), tmp_path / "file", form="conll")
+
+
+def test_white_space_in_a_token_is_refused_where_blanks_are_between_columns():
+    assert lines_of((["10 000"], ["O"]), "x", separator="\t") == "10 000\tO\n\n"
+    with pytest.raises(UnwritableError, match=r"^x: .* white space"):
+        lines_of((["10 000"], ["O"]), "x")
 
 
 @pytest.fixture(scope="module")
