@@ -7,7 +7,7 @@ page, so many pages have a table together, each with a group of its own.
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
 from operator import itemgetter
@@ -34,8 +34,6 @@ _QUOTE = re.compile(
 )
 _JOINTS = frozenset(" \u00a0‐-")
 _CLEAR = 3  # how many times as often as all others a title is linked that a form means
-_ENDING, _STEM = 2, 4
-"""How much of the last word of a form may be another ending, and how much must be left of it."""
 _WINDOW = 40  # the characters before a match among which the word beside it is looked for
 
 
@@ -268,9 +266,7 @@ def match_titles(
 
     From left to right, at each start of a word, the longest form is taken that overlaps none of the
     spans in ``occupied`` and ends with a word. Forms are as ``page_forms`` returns them; one that
-    spans a newline is never found. Nothing is found in the text of a span that stands once more,
-    nor at the beginning of a longer form that is declined: no ``Computer`` in
-    ``Computer Sciences``.
+    spans a newline is never found. Nothing is found in the text of a span that stands once more.
     """
     pages = [str(number) for number in range(len(texts))]
     joined = fold("\n".join(texts), lang=lang)
@@ -281,16 +277,15 @@ def match_titles(
         for start, end in own
     ]
     shown = iter([joined[start:end] for start, end in spans])
-    known, longer = [], []
+    known = []
     for of, own in zip(forms, occupied, strict=True):
         several = {form for form in [*of, *islice(shown, len(own))] if " " in form}
         known.append([*of.items(), *((form, "") for form in sorted(several.difference(of)))])
-        longer.append(_beginnings(several, of))
     table = FormTable(
         forms=[[form for every in known for form, _ in every]],
         groups=list(zip(pages, accumulate(map(len, known)), strict=True)),
     )
-    names = [name for every in known for name in every]
+    names = [title for every in known for _, title in every]
     taken = np.array(spans, np.int64).reshape(-1, 2)
     found = table.find(
         joined,
@@ -304,20 +299,6 @@ def match_titles(
     for page, start, end, number in zip(
         page_of.tolist(), *map(np.ndarray.tolist, found), strict=True
     ):
-        form, title = names[number]
-        stems = longer[page].get(form, ())
-        if title and not any(joined.startswith(stem, start) for stem in stems):
+        if title := names[number]:
             matches[page].append((start - begins[page], end - begins[page], title))
     return matches
-
-
-def _beginnings(several: Iterable[str], forms: Container[str]) -> dict[str, list[str]]:
-    """Map each form to those of several words that begin with it, without what may be declined."""
-    longer: dict[str, list[str]] = {}
-    for form in several:
-        last = form.rfind(" ") + 1
-        stem = form[: max(last + _STEM, len(form) - _ENDING)]
-        for space in re.finditer(" ", form):
-            if (beginning := form[: space.start()]) in forms:
-                longer.setdefault(beginning, []).append(stem)
-    return longer
