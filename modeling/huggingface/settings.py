@@ -140,8 +140,8 @@ def make_config(config: PretrainConfig, *, pad: int, has_heads: bool) -> "Pretra
         raise ConfigError(f"transformers has no model with {', '.join(problems)}: no export.")
     if has_heads and (problems := _head_problems(heads, encoder)):
         raise ConfigError(
-            f"transformers has no model with {', '.join(problems)}. Export the encoder without "
-            "its heads."
+            f"transformers has no such model: {', '.join(problems)}. Export the "
+            "encoder alone: --without-heads."
         )
     shared: dict[str, Any] = {  # Any: arguments of two classes
         "architectures": [_architecture(heads, model_type) if has_heads else _BASE[model_type]],
