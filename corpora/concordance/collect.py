@@ -25,8 +25,8 @@ _SEARCHED: tuple[FormKind, ...] = (
 MIN_RATIO = 0.1
 """The lowest ratio of tagged places of a name; a word below it is a common word."""
 _DATES = ("sent_date", "date")
-_ISO = re.compile(r"-?\d{4}(?:-\d\d){0,2}")
-_YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)")
+_ISO = re.compile(r"(?P<year>-?\d{4})(?:-\d\d){0,2}")
+_YEAR = re.compile(r"(?<!\d)(?P<year>\d{4})(?!\d)")
 
 
 class ShownDocument(NamedTuple):
@@ -41,11 +41,12 @@ class ShownDocument(NamedTuple):
     lines: TextLines
 
     @property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> tuple[bool, int, str, str]:
         """The key that sorts letters by date; letters without a year come last."""
-        iso = _ISO.match(self.date)
-        year = iso or _YEAR.search(self.date)
-        return (year[0] if year else "~", self.id)
+        found = _ISO.match(self.date) or _YEAR.search(self.date)
+        if found is None:
+            return (True, 0, "", self.id)
+        return (False, int(found["year"]), found[0].removeprefix(found["year"]), self.id)
 
 
 class LetterRange(NamedTuple):

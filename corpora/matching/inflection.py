@@ -41,7 +41,10 @@ def stems(text: str) -> list[str]:
 
 
 def changes_of(pairs: Iterable[tuple[int, str, str]]) -> Changes:
-    """Describe the endings of forms that are like titles: number, form and title of each."""
+    """Describe how forms end otherwise than their titles (``Goethes``, ``Goethe``).
+
+    ``pairs`` are number, form, title.
+    """
     others = (each for each in pairs if each[1].lower() != each[2].lower())
     rows = [(number, *change) for number, *pair in others for change in _changed(*pair)]
     *numbers, endings = zip(*rows, strict=True) if rows else ((), (), (), ())

@@ -65,7 +65,8 @@ class Register:
 def make_register(entries: Iterable[Entry], counters: Counter[str] | None = None) -> Register:
     """Merge entries with one id, and index them.
 
-    An id with entries of several kinds is counted; the first kind stays.
+    An id with entries of several kinds, or without a form in common, is counted; the first kind
+    and name stay.
     """
     by_id: dict[str, Entry] = {}
     counters = Counter(counters or {})
@@ -75,6 +76,8 @@ def make_register(entries: Iterable[Entry], counters: Counter[str] | None = None
             continue
         if known.kind != entry.kind:
             counters[f"one id, two kinds: {known.kind} and {entry.kind}"] += 1
+        elif not {*known.texts()} & {*entry.texts()}:
+            counters["one id, no form in common"] += 1
         by_id[entry.id] = merge(known, entry)
     others = [(str(id), entry.id) for entry in by_id.values() for id in entry.ids]
     unique = _unique(others)

@@ -151,7 +151,10 @@ def _busy(folder: Path) -> str:
 
 
 def remove(shelf: Path, version: str) -> None:
-    """Remove a version, atomically for readers; the caller must hold the shelf."""
+    """Remove a version, atomically for readers; the caller must hold the shelf.
+
+    A reader that has a shard open keeps it; the next one that it opens is missing.
+    """
     removed = shelf / f"{_REMOVED}{version}"
     (shelf / version).rename(removed)
     sync_folder(shelf)

@@ -236,7 +236,7 @@ class Edition:
         return next((text for p, text in self.characters if p.matches(element)), "")
 
     def chosen(self, element: Element) -> list[Element] | None:
-        """Choose the child of a ``choice`` and its like that is read.
+        """Choose the child of a ``choice`` and its like that is read, by ``[choose]``.
 
         Returns a list of one child or none; None if all children are read.
         """

@@ -1,6 +1,6 @@
 """The metadata in a TEI header: title, language, licence; of a letter, persons, places, date."""
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TypedDict
 
@@ -97,7 +97,7 @@ def describe(key: str, elements: Sequence[Element]) -> dict[str, str]:
 
     Ids are those of ``@ref`` or ``@key``, one for each element; empty where an element has none.
     """
-    values = [_date(element) or read_text(element) for element in elements]
+    values = [_value(element) for element in elements]
     named = [(e, value) for e, value in zip(elements, values, strict=True) if value]
     described = {key: "; ".join(value for _, value in named)} if named else {}
     ids = [e.attributes.get("ref") or e.attributes.get("key", "") for e, _ in named]
@@ -120,14 +120,17 @@ def base_of(key: str) -> str:
 
 def _letter(header: Element) -> dict[str, str]:
     """Read who sent and received a letter, where and when (``correspDesc``)."""
-    facts: dict[str, str] = {}
+    actions: dict[str, list[Element]] = {}
     description = header.find("correspdesc")
     for action in description.elements() if description else ():
         kind = action.attributes.get("type", "")
         if action.name == "correspaction" and kind in {"sent", "received"}:
-            for name, kinds in _ACTION.items():
-                elements = list(_outermost(action, kinds))
-                facts |= describe(f"{kind}_{name}", elements if name == "by" else elements[:1])
+            actions.setdefault(kind, []).append(action)
+    facts: dict[str, str] = {}
+    for kind, of_kind in actions.items():
+        for name, names in _ACTION.items():
+            elements = [e for action in of_kind for e in _outermost(action, names)]
+            facts |= describe(f"{kind}_{name}", elements if name == "by" else _first(elements))
     return facts
 
 
@@ -169,12 +172,20 @@ def read_rules(rules: Mapping[str, Sequence[Rule]], within: Sequence[Element]) -
 def _read_rule(key: str, rule: Rule, within: Sequence[Element]) -> dict[str, str]:
     """Read all elements that a rule finds; for dates and titles only the first."""
     elements = list(filter(rule.pattern.matches, within))
-    if key == "title" or (elements and elements[0].name in _DATE_ELEMENTS):
-        elements = elements[:1]
+    is_one = key == "title" or (elements and elements[0].name in _DATE_ELEMENTS)
     if not rule.attribute:
-        return describe(key, elements)
+        return describe(key, _first(elements) if is_one else elements)
     values = [e.attributes[rule.attribute] for e in elements if rule.attribute in e.attributes]
-    return {key: "; ".join(values)} if values else {}
+    return {key: "; ".join(values[:1] if is_one else values)} if values else {}
+
+
+def _first(elements: Iterable[Element]) -> list[Element]:
+    """Return the first element that says something, alone; an empty list if none does."""
+    return next(([element] for element in elements if _value(element)), [])
+
+
+def _value(element: Element) -> str:
+    return _date(element) or read_text(element)
 
 
 def _date(element: Element) -> str | None:

@@ -257,6 +257,22 @@ def test_names_without_an_id_are_counted_but_not_dates():
     assert found.n_without_id == 1
 
 
+def test_letters_before_christ_stand_in_order():
+    dates = ("-0044-03-15", "1900", "-0060", "1900-02", "about 1899", "")
+    mentions = (Mention(0, 3, "x:1", "person"),)
+    documents = [
+        Document(
+            id=f"x{d}", group="x", source="x", text="Ida", mentions=mentions, metadata={"date": d}
+        )
+        for d in dates
+    ]
+
+    found = collect(documents, None, vocab={})
+
+    wanted = ["-0060", "-0044-03-15", "about 1899", "1900", "1900-02", ""]
+    assert [letter.date for letter in found.letters] == wanted
+
+
 def test_names_are_sorted_without_accents_and_signs():
     assert [sort_key(name) for name in ("Émile", "„Äther“", "(…)")] == ["emile", "ather“", "(...)"]
     assert [initial(name) for name in ("Émile", "„Äther“", "7. Juni", "Жук", "")] == [

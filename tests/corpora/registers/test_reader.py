@@ -1,11 +1,12 @@
 """Registers in TEI become entries: names, forms, dates, ids, and where they stand."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from corpora.errors import CorpusError
-from corpora.registers.entry import AuthorityId, Date, Form, from_json, to_json
+from corpora.registers.entry import AuthorityId, Date, Entry, Form, from_json, to_json
 from corpora.registers.identifiers import read_id
 from corpora.registers.reader import read_register
 from corpora.registers.register import make_register, read_registers
@@ -245,6 +246,11 @@ def test_entries_with_one_id_are_merged():
     clash = PERSONS.replace("P.2", "O.1")
     both = make_register([*read(OTHERS).values(), *read(clash).values()])
     assert both.counters["one id, two kinds: place and person"] == 1
+    strangers = [Entry(id="p1", kind="person", name=name) for name in ("Anna Müller", "Karl Meier")]
+    forms = [(Form(entry.name, "canonical"),) for entry in strangers]
+    named = [replace(e, forms=f) for e, f in zip(strangers, forms, strict=True)]
+    assert make_register(named).counters["one id, no form in common"] == 1
+    assert not make_register([named[0], named[0]]).counters
 
 
 def test_what_is_no_register_is_refused_with_what_to_do():

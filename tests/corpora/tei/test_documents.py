@@ -115,6 +115,20 @@ def test_all_senders_with_their_ids_and_both_bounds_of_a_date_are_kept(edition):
     }
 
 
+def test_what_several_senders_and_empty_elements_say_is_one_letter(edition):
+    second = """<correspAction type="sent"><persName>Dora D</persName><placeName/>
+<placeName>Rom</placeName><date/><date when="1905-01-01"/></correspAction></correspDesc>"""
+
+    [both] = read(edition(""), VOLUME.replace("</correspDesc>", second))
+    first = HEADER[HEADER.index("<correspAction") : HEADER.index("</profileDesc>")]
+    [only] = read(edition(""), VOLUME.replace(first, second))
+
+    assert both.metadata["sent_by"] == "Ida A; Verlag B; Carl C; Dora D"
+    assert (both.metadata["sent_place"], both.metadata["sent_date"]) == ("Ulm", "1901-05")
+    assert both.metadata["sent_date_not_after"] == "1901-07"
+    assert (only.metadata["sent_place"], only.metadata["sent_date"]) == ("Rom", "1905-01-01")
+
+
 def test_a_rule_outweighs_what_is_read_anyway_with_its_ids_and_bounds(edition):
     mine = edition('[metadata]\nsent_by = ["signed"]\nsent_date = ["dateline/date"]\n')
     xml = VOLUME.replace("Vorwort.", "</p><signed>Dora D</signed><p>")
