@@ -43,10 +43,10 @@ class ShownDocument(NamedTuple):
     @property
     def key(self) -> tuple[bool, int, str, str]:
         """The key that sorts letters by date; letters without a year come last."""
-        found = _ISO.match(self.date) or _YEAR.search(self.date)
-        if found is None:
+        written = _ISO.match(self.date) or _YEAR.search(self.date)
+        if written is None:
             return (True, 0, "", self.id)
-        return (False, int(found["year"]), found[0].removeprefix(found["year"]), self.id)
+        return (False, int(written["year"]), written[0].removeprefix(written["year"]), self.id)
 
 
 class LetterRange(NamedTuple):
