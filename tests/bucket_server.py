@@ -1,5 +1,6 @@
 """A real S3 server on loopback: versitygw, built from its Go module once, and kept in a cache."""
 
+import fcntl
 import os
 import shutil
 import signal
@@ -22,16 +23,25 @@ def built(module: str = MODULE, version: str = VERSION) -> Path:
     """
     folder = Path(os.environ.get("ONOMA_TEST_TOOLS") or Path("~/.cache/onoma-tests").expanduser())
     program = folder / version / module.rpartition("/")[2]
-    if not program.exists():
-        go = shutil.which("go")
-        if go is None:
-            raise FileNotFoundError("Go, which builds it, is not there")
-        program.parent.mkdir(parents=True, exist_ok=True)
-        making = program.parent / f"making-{os.getpid()}"
-        settings = os.environ | {"GOBIN": str(making), "GOFLAGS": "-mod=mod", "CGO_ENABLED": "0"}
-        subprocess.run([go, "install", f"{module}@{version}"], cwd=folder, env=settings, check=True)
-        (making / program.name).rename(program)
-        making.rmdir()
+    if program.exists():
+        return program
+    go = shutil.which("go")
+    if go is None:
+        raise FileNotFoundError("Go, which builds it, is not there")
+    program.parent.mkdir(parents=True, exist_ok=True)
+    with (program.parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # each process of pytest asks for it
+        if not program.exists():
+            making = program.parent / "making"
+            settings = os.environ | {
+                "GOBIN": str(making),
+                "GOFLAGS": "-mod=mod",
+                "CGO_ENABLED": "0",
+            }
+            command = [go, "install", f"{module}@{version}"]
+            subprocess.run(command, cwd=folder, env=settings, check=True)
+            (making / program.name).rename(program)
+            making.rmdir()
     return program
 
 
