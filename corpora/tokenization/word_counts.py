@@ -119,7 +119,7 @@ class CharacterCounts:
     first: Ints
     rest: Ints
 
-    @property
+    @cached_property
     def all(self) -> Ints:
         """The counts of each code point in any place."""
         return self.first + self.rest

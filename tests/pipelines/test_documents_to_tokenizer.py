@@ -149,6 +149,13 @@ def test_subwords_do_not_depend_on_order(counts, order):
     assert learned({word: counts[word] for word in words}) == learned(counts)
 
 
+def test_the_counts_of_all_code_points_are_added_up_once(tmp_path):
+    counts = CharacterCounts.of(table_of(tmp_path, {"aba": 5}))
+
+    assert counts.all is counts.all  # it is asked for at each character
+    assert counts.all.sum() == 15
+
+
 def test_rare_words_teach_nothing():
     counts = {"haus": 5, "quark": 1}
 
