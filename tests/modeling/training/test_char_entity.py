@@ -2,7 +2,7 @@
 
 import io
 from collections import deque
-from itertools import islice, pairwise
+from itertools import pairwise
 
 import pytest
 import torch
@@ -182,30 +182,6 @@ def test_it_learns_sixty_four_examples_by_heart_their_hidden_entities_too(
     assert len(scores["subword_entities"].ranks) > 20
     for score in scores.values():
         assert (score.ranks == 0).float().mean() > 0.95
-
-
-@pytest.mark.skipif(
-    torch.__version__ < "2.13", reason="older compilers compile again for each number of scopes"
-)
-@pytest.mark.filterwarnings("ignore:The .grad attribute")  # of torch's compiler itself
-@pytest.mark.filterwarnings("ignore:Guards may run slower")  # on Python 3.13.0
-def test_compiled_it_is_compiled_once_whatever_the_scopes_are(examples):
-    graphs = []
-
-    def compiler(graph, _):
-        graphs.append(graph)
-        return graph.forward
-
-    config = config_of(encoder=SMALL | {"n_layers": 1}, heads={"entity_scope": "document"})
-    model, feed = model_and_feed(examples, config)
-    model.compile(dynamic=True, backend=compiler)
-    counts = []
-    for step in islice(feed.steps(0), 2):
-        for batch in step:
-            sum(model(batch).values()).backward()
-        counts.append(len(graphs))
-
-    assert counts[0] == counts[-1] > 0
 
 
 def test_what_entities_cost_is_counted(examples):
