@@ -121,7 +121,7 @@ def start(
         if is_json and summary:
             summary.write()
         return summary.status if summary else 0
-    except (*arguments.ENDS, RuntimeError) as error:  # torch raises it where memory ends
+    except arguments.ENDS as error:
         resumes = f"The same command resumes{resumes}."
         status = arguments.end(error, path=given.get("output"), resumes=resumes)
         return sys.exit(status) if isinstance(error, UsageError) else status

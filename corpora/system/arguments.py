@@ -444,7 +444,7 @@ def execute(
     return 0
 
 
-ENDS = (CorpusError, ImportError, MemoryError, OSError, KeyboardInterrupt)
+ENDS = (CorpusError, ImportError, OSError, RuntimeError, MemoryError, KeyboardInterrupt)
 """The exceptions that end a command with a message, by ``end``."""
 
 
@@ -455,6 +455,13 @@ def end(error: BaseException, *, path: Path | str | None = None, resumes: str = 
     names no file), 130 for Ctrl-C and 143 for SIGTERM, whose message ``resumes`` follows. Other
     exceptions than these, missing libraries and missing memory are raised again.
     """
+    cause = error.__context__
+    if (
+        isinstance(error, RuntimeError)
+        and isinstance(cause, OSError)
+        and cause.errno == errno.ELOOP
+    ):
+        error = cause  # Path.resolve() before Python 3.13
     if isinstance(error, KeyboardInterrupt):
         is_asked = isinstance(error, Terminated)
         what, status = ("stopped by SIGTERM", TERMINATED) if is_asked else ("interrupted", 130)

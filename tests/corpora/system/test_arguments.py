@@ -195,6 +195,16 @@ def test_what_stands_where_a_folder_is_needed_is_named(path, tmp_path):
     assert message_of(error.value) == f"{found}: is no folder. Name another place, or move it away."
 
 
+def test_loop_of_links_is_an_error_for_users_in_each_version_of_python(tmp_path, capsys):
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+
+    status = execute(lambda: [loop.resolve().read_text()], path="x")
+
+    assert status == 1
+    assert capsys.readouterr().err == f"error: {loop}: {os.strerror(errno.ELOOP)}.\n"
+
+
 @pytest.mark.parametrize(
     ("error", "said"),
     [
