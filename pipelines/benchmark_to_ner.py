@@ -33,7 +33,15 @@ from corpora.segmentation.language_tags import check_tag
 from corpora.system.parsing import JsonObject
 from pipelines import run
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import FileOptions, option, option_table, refuse, said, values_in
+from pipelines.options import (
+    FileOptions,
+    first_names,
+    option,
+    option_table,
+    refuse,
+    said,
+    values_in,
+)
 
 if TYPE_CHECKING:
     from corpora.ner.health import ColumnSource
@@ -284,7 +292,7 @@ def write_side_files(build: "Build", settings: BenchmarkSettings) -> None:
     notes = _notes(build, illegal=settings.illegal)
     warned = list(warnings(settings, build.counters))
     write_json(build.side / "card.json", {**to_json(health), "run": notes, "warnings": warned})
-    title = f"NER data from {_some([file.name for file in build.plan.inputs])}"
+    title = f"NER data from {first_names([file.name for file in build.plan.inputs])}"
     card = to_markdown(health, title=title, notes=notes, warnings=warned)
     build.write("card.md", [with_sources(card, sources)])
 
@@ -294,20 +302,14 @@ def check(settings: BenchmarkSettings, counters: Mapping[str, int]) -> None:
     if not (settings.allow_empty or _has_names(counters)):
         raise CorpusError(
             f"no name is marked in {counters.get('sentences', 0):,} sentences of "
-            f"{_some(list(settings.layouts))}; nothing was published. Is --format right? A set "
-            "without names is made with --allow-empty."
+            f"{first_names(list(settings.layouts))}; nothing was published. Is --format right? "
+            "A set without names is made with --allow-empty."
         )
 
 
 def _has_names(counters: Mapping[str, int], prefix: str = "") -> bool:
     kinds = ("entities", "entities by repair", "inner entities", "inner entities by repair")
     return any(counters.get(f"{prefix}{kind}") for kind in kinds)
-
-
-def _some(names: Sequence[str]) -> str:
-    """List the first three names, and count the others."""
-    more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
-    return f"{', '.join(names[:3])}{more}"
 
 
 def warnings(settings: BenchmarkSettings, counters: Mapping[str, int]) -> Iterator[str]:
@@ -328,11 +330,11 @@ def warnings(settings: BenchmarkSettings, counters: Mapping[str, int]) -> Iterat
         if not _has_names(counters, f"{PREFIX}{name}/")
     ]
     if empty:
-        yield f"{_some(empty)}: no name is marked."
+        yield f"{first_names(empty)}: no name is marked."
     names = [name for name, layout in settings.layouts.items() if layout.format == "labels"]
     if names:
         yield (
-            f"{_some(names)}: labels without B- and I-. Adjacent names of one "
+            f"{first_names(names)}: labels without B- and I-. Adjacent names of one "
             "label cannot be distinguished, and are one name."
         )
 

@@ -138,6 +138,12 @@ def values_in(options: CommonOptions, *names: str) -> dict[str, object]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values}
 
 
+def first_names(names: Sequence[str]) -> str:
+    """List the first three names, and count the others."""
+    more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
+    return f"{', '.join(names[:3])}{more}"
+
+
 def said(lines: str) -> Callable[[CommonOptions], list[str]]:
     """Make the ``next_steps`` of a pipeline: lines in which ``{output}`` is its output.
 

@@ -12,7 +12,7 @@ Examples:
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -32,12 +32,22 @@ from corpora.runs.plan import (
     units_without_input,
 )
 from corpora.segmentation.language_tags import check_tag
+from corpora.system.arguments import not_empty
 from corpora.system.parsing import JsonObject
 from corpora.text import reader
 from corpora.text.characters import Normalization
+from corpora.text.records import NOT_SPLIT
 from pipelines import run
 from pipelines.graph import Phase
-from pipelines.options import FileOptions, option, option_table, refuse, said, values_in
+from pipelines.options import (
+    FileOptions,
+    first_names,
+    option,
+    option_table,
+    refuse,
+    said,
+    values_in,
+)
 
 DATASETS = {"": "documents"}
 RANGE_BYTES = 8 << 20
@@ -66,6 +76,7 @@ class Options(FileOptions):
         "begin a document at each line in which this regular expression is found; implies "
         "--format plain",
         metavar="REGEX",
+        type=not_empty,
     )
     split_blank: int | None = option(
         "begin a document after N or more blank lines, or with 0 at each line; implies --format "
@@ -230,6 +241,16 @@ def phases() -> tuple[Phase, ...]:
         Phase.of_units(text.make_documents, "read", stages.reject_duplicates),
         Phase.of_units(stages.publish_first),
     )
+
+
+def warnings(settings: TextRunSettings, counters: Mapping[str, int]) -> Iterator[str]:
+    """Warn of files in which no line fits the pattern."""
+    names = [name.removeprefix(NOT_SPLIT) for name in counters if name.startswith(NOT_SPLIT)]
+    if names:
+        yield (
+            f"{first_names(names)}: no line fits --split-pattern {settings.split_pattern}. The "
+            "whole file is one document."
+        )
 
 
 next_steps = said("""\

@@ -164,7 +164,8 @@ def _read(
             fields = Fields(settings.fields, settings.metadata)
             yield from read_json_lines(lines, fields, place, counters=counters)
         elif settings.split_pattern is not None:
-            yield from split_at(lines, re.compile(settings.split_pattern), place)
+            pattern = re.compile(settings.split_pattern)
+            yield from split_at(lines, pattern, place, counters=counters)
         elif settings.split_blank is not None:
             yield from split_at_blanks(lines, settings.split_blank, place)
         else:

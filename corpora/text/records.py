@@ -1,6 +1,7 @@
 """Records of text files, and plain text as one record, or cut at title lines or blank lines."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -10,6 +11,8 @@ _EXCERPT = 200
 SEARCHED = 10_000
 """The characters of a line in which the pattern of titles is searched; the time for a pattern may
 grow with their square."""
+NOT_SPLIT = "not split/"
+"""Begins the counter of a file in which no line fits the pattern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +107,16 @@ def read_whole(chunks: Iterable[str], place: RecordSource) -> Iterator[TextRecor
 
 
 def split_at(
-    lines: Iterable[str | None], pattern: re.Pattern[str], place: RecordSource
+    lines: Iterable[str | None],
+    pattern: re.Pattern[str],
+    place: RecordSource,
+    *,
+    counters: Counter[str],
 ) -> Iterator[TextRecord | Rejected]:
     """Split lines into records, ``FILE#1`` …; each line with the pattern begins one, as its title.
 
-    The text before the first such line is ``FILE#0``. The pattern is looked for in the first
-    ``SEARCHED`` characters of a line.
+    The text before the first such line is ``FILE#0``; a file without such a line is counted. The
+    pattern is looked for in the first ``SEARCHED`` characters of a line.
     """
     held, n, title = RecordLines(place.max_characters), 0, ""
     for number, line in enumerate(lines, 1):
@@ -118,6 +125,8 @@ def split_at(
                 yield _record(held, place, n, title=title)
             held, n, title = RecordLines(place.max_characters), n + 1, line.strip()
         held.add(number, line)
+    if held.first and not n:
+        counters[f"{NOT_SPLIT}{place.source}"] += 1
     if held.first or not n:  # an empty file is one record
         yield _record(held, place, n, title=title)
 

@@ -165,6 +165,25 @@ def test_options_that_make_no_sense_are_refused(options, message, tmp_path, caps
     assert message in capsys.readouterr().err
 
 
+def test_files_in_which_no_line_fits_the_pattern_are_named(tmp_path, capsys):
+    (tmp_path / "in").mkdir()
+    for number in range(1, 6):
+        (tmp_path / "in" / f"{number}.txt").write_text(f"Kapitel {number}" if number < 2 else "1.")
+
+    status = run(tmp_path / "out", "--split-pattern", "^Kapitel", input=tmp_path / "in")
+
+    said = capsys.readouterr().out
+    assert status == 0
+    assert "WARNING 2.txt, 3.txt, 4.txt and 1 more: no line fits --split-pattern ^Kapitel" in said
+
+
+def test_pattern_that_is_empty_is_refused(tmp_path, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        run(tmp_path / "out", "--split-pattern", "")
+
+    assert "--split-pattern: is empty (is a variable not set?)" in capsys.readouterr().err
+
+
 def test_the_next_steps_can_be_pasted_whatever_the_name_of_the_folder(tmp_path, capsys):
     output = tmp_path / "zwei Wörter's {output} %s"
 
