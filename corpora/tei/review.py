@@ -13,7 +13,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -60,6 +60,12 @@ _YES, _NO = (
     {"", "yes", "y", "1", "true", "x", "ja", "j", "wahr"},
     {"no", "n", "0", "false", "nein", "nej", "-", "falsch"},
 )
+
+
+_SEPARATOR = re.compile(r"sep=([^\r\n])\r?$", re.IGNORECASE | re.MULTILINE)
+"""A first line for Excel, which says what stands between columns."""
+_QUOTED_CELL = re.compile(r'(?m)(?:^|(?<=\t))"(?:((?:[^"\t]|"")*"(?=[\t\r\n]|\Z))|[^\t\r\n]*)')
+"""A cell that begins with a quotation mark; group 1: the rest, if the mark is closed at its end."""
 
 
 Refer = Callable[[Mention], Mention]
@@ -146,27 +152,57 @@ def read_candidates(path: Path) -> list[ReviewedLine]:
     """Read the list after review; raises ``UsageError`` with file, line and what to write.
 
     Reads what spreadsheets save: UTF-8, UTF-16 or Windows-1252; tabs, ``;`` or ``,`` between
-    columns; decimal commas, and probabilities in per cent.
+    columns, also named by a first line ``sep=;``; decimal commas, and probabilities in per cent.
     """
     try:
         text = _decoded(path.read_bytes())
-        first = text.partition("\n")[0]
-        separator = max("\t;,", key=first.count)
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-        header = [cell.strip().lower() for cell in next(rows, [])]
-        needed = _MADE if model_file(path).exists() else _BY_HAND
-        if missing := [name for name in needed if name not in header]:
-            raise UsageError(
-                f"{path}:1: has no column {', '.join(missing)}. Make the list again, or put the "
-                "line with the names of the columns back."
-            )
-        return [
-            _candidate(dict(zip_longest(header, row, fillvalue="")), f"{path}:{rows.line_num}")
-            for row in rows
-            if any(cell.strip() for cell in row)
-        ]
-    except (OSError, csv.Error, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read as a table ({error}).") from error
+    rows = _rows_of(text, path)
+    where, names = next(rows, (f"{path}:1", []))
+    header = [cell.strip().lower() for cell in names]
+    needed = _MADE if model_file(path).exists() else _BY_HAND
+    if missing := [name for name in needed if name not in header]:
+        raise UsageError(
+            f"{where}: has no column {', '.join(missing)}. Make the list again, or put the "
+            "line with the names of the columns back."
+        )
+    candidates = []
+    for where, row in rows:
+        if any(cell.strip() for cell in row[len(header) :]):
+            raise UsageError(
+                f"{where}: has {len(row)} cells, but there are {len(header)} columns. Is a tab or "
+                "a quotation mark too many in a cell? Take it away."
+            )
+        if any(cell.strip() for cell in row):
+            candidates.append(_candidate(dict(zip_longest(header, row, fillvalue="")), where))
+    return candidates
+
+
+def _rows_of(text: str, path: Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield the rows of a table, each with its file and line; raises ``UsageError``."""
+    named = _SEPARATOR.match(text)
+    separator = named[1] if named else max("\t;,", key=text.partition("\n")[0].count)
+    if separator == "\t":
+        text = _QUOTED_CELL.sub(_closed, text)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        if named:
+            next(rows)
+        for row in rows:
+            yield f"{path}:{rows.line_num}", row
+    except csv.Error as error:
+        raise UsageError(
+            f"{path}:{rows.line_num}: cannot be read as a table ({error}). Save the list again, "
+            "with tabs between columns."
+        ) from error
+
+
+def _closed(cell: re.Match[str]) -> str:
+    """Put a cell in quotation marks that begins with one, but was saved without (Google Sheets)."""
+    if cell[1] is not None:
+        return cell[0]
+    return '"{}"'.format(cell[0].replace('"', '""'))
 
 
 def _decoded(data: bytes) -> str:

@@ -271,6 +271,66 @@ def test_any_spreadsheet_may_save_it(name, listed, edition):
     assert applied.written.data == direct.data
 
 
+@pytest.mark.parametrize(
+    "before", ['"', '"Weimar" sagte', '"Weimar', '""Weimar" in ', '"Wei""mar" ']
+)
+def test_cells_may_begin_with_a_quotation_mark_that_no_other_closes(before, listed):
+    cells = [line.split("\t") for line in listed.read_text(encoding="utf-8-sig").splitlines()]
+    cells[2][COLUMNS.index("before")] = before
+    listed.write_text("".join("\t".join(row) + "\r\n" for row in cells), newline="")
+
+    candidates = read_candidates(listed)
+
+    assert [one.name for one in candidates] == [row[COLUMNS.index("name")] for row in cells[1:]]
+    assert candidates[1].before == before
+
+
+def test_cell_in_quotation_marks_may_have_lines_and_quotation_marks(listed):
+    remark = 'see\n"Weimar" and\n"'
+    edit(listed, 1, remark=remark, before='"Weimar" sagte')
+
+    first, *_ = read_candidates(listed)
+
+    assert (first.remark, first.before) == (remark, '"Weimar" sagte')
+
+
+@pytest.mark.parametrize("separator", ["\t", ";", ","])
+def test_first_line_may_name_the_separator(separator, listed):
+    candidates = read_candidates(listed)
+    with listed.open(encoding="utf-8-sig", newline="") as file:
+        save(listed, [*csv.reader(file, dialect="excel-tab")], delimiter=separator)
+    listed.write_text(f"sep={separator}\r\n{listed.read_text()}", encoding="utf-8-sig")
+
+    after = read_candidates(listed)
+
+    assert [replace(one, where="") for one in after] == [
+        replace(one, where="") for one in candidates
+    ]
+    assert after[0].where == f"{listed}:3"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            'x.xml,"Weimar" sagte,place',
+            r"tsv:2: cannot be read .* after '\"'\). Save the list again",
+        ),
+        (
+            'x.xml,"Weimar,place',
+            r"tsv:2: cannot be read as a table \(unexpected end of data\). Save",
+        ),
+        ("x.xml,Weimar,place,sagte", r"tsv:2: has 4 cells, but there are 3 columns"),
+    ],
+)
+def test_line_that_is_no_row_is_named(line, message, tmp_path):
+    path = tmp_path / "c.tsv"
+    path.write_text(f"file,name,label\n{line}\n")
+
+    with pytest.raises(UsageError, match=message):
+        read_candidates(path)
+
+
 def test_probabilities_may_be_in_per_cent(listed):
     edit(listed, 1, probability="75 %")
 
