@@ -6,17 +6,27 @@ from pathlib import Path
 from airflow.sdk import task_group
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
-from onoma_refresh.job import JOB, MODEL, TRAIN, TRAINING, DagTask, RefreshPlan, given, step
+from onoma_refresh.job import (
+    JOB,
+    MODEL,
+    TRAIN,
+    TRAINING,
+    DagTask,
+    LimitPassedError,
+    RefreshPlan,
+    given,
+    step,
+)
 from onoma_refresh.results import read_json, write_json
 from onoma_refresh.schedule import CORPORA, ENCODERS, TAGGERS, check_version, refresh_dag
 from onoma_refresh.settings import ModelEntry, RefreshSettings
 
 DOC = """\
-For each `[[model]]` of the settings whose examples are new since it was last trained, by their
-fingerprint; by hand, for all models or those named. **evaluate** compares the tagger of the model's
-`edition` with the current one, paired, on the same test set: where it is worse, and not by chance,
-the task fails and **neither is published**. Without an `edition`, or as long as it has no NER data,
-an encoder is published unjudged. See `docs/airflow.md`.
+For each `[[model]]` of the settings whose examples are new since it was last published or refused,
+by their fingerprint; by hand, for all models or those named. **evaluate** compares the tagger of
+the model's `edition` with the current one, paired, on the same test set: where it is worse, and not
+by chance, the task fails and **neither is published**. Without an `edition`, or as long as it has
+no NER data, an encoder is published unjudged. See `docs/airflow.md`.
 """
 
 
@@ -25,6 +35,8 @@ class ModelPlan(RefreshPlan):
 
     examples: str
     """The folder of the examples; empty: those that are current when training begins."""
+    fingerprint: str | None
+    """The fingerprint of the examples."""
     init_from: str
     """The folder of the encoder to begin with; empty: training begins from scratch."""
 
@@ -45,18 +57,18 @@ def plan(job: DagTask, name: str) -> ModelPlan:
         "run": run,
         "fingerprint": read_json(examples / "run.json").get("fingerprint") if examples else None,
     }
-    note = settings.work / "models" / f"{name}.json"
     if wikis and None not in wikis:  # an event that somebody made by hand has no wiki
-        _check_due(settings, model, wikis=wikis, begun=begun, last=read_json(note))
+        last = read_json(_note_of(settings, name))
+        _check_due(settings, model, wikis=wikis, begun=begun, last=last)
     version = job.version("%Y%m%dT%H%M")
     check_version(settings, [f"{name}-encoder"], version)
-    write_json(note, begun)
     encoder = settings.current(f"{name}-encoder")
     return {
         "name": name,
         "version": version,
         "work": str(settings.work / f"{name}-model" / version),
         "examples": begun["examples"],
+        "fingerprint": begun["fingerprint"],
         "init_from": str((encoder / "final" if encoder else model.init_from) or ""),
     }
 
@@ -71,9 +83,9 @@ def _check_due(
 ) -> None:
     """Skip a model that learns from none of the wikis, or has learned from the same examples.
 
-    ``begun`` and ``last`` describe this training and the last. Of several events that come while
-    the DAG runs, Airflow hands only the first to the next run, so a model is also due that has not
-    seen the examples that are current.
+    ``begun`` describes this training, ``last`` the last that was published or refused. Of several
+    events that come while the DAG runs, Airflow hands only the first to the next run, so a model is
+    also due that has not seen the examples that are current.
     """
     name, is_again = model.name, last.get("run") == begun["run"]
     has_encoder = bool(settings.current(f"{name}-encoder"))
@@ -84,6 +96,23 @@ def _check_due(
     is_same = begun["fingerprint"] and last.get("fingerprint") == begun["fingerprint"]
     if has_encoder and is_same and not is_again:
         raise AirflowSkipException(f"{name}: has learned from these examples (same fingerprint).")
+
+
+def _mark_learned(job: DagTask, plan: ModelPlan) -> None:
+    """Note what a model was trained on, so that the same examples do not train it again.
+
+    A training that failed notes nothing.
+    """
+    learned = {
+        "examples": plan["examples"],
+        "run": job.context["dag_run"].run_id,
+        "fingerprint": plan["fingerprint"],
+    }
+    write_json(_note_of(job.settings, plan["name"]), learned)
+
+
+def _note_of(settings: RefreshSettings, name: str) -> Path:
+    return settings.work / "models" / f"{name}.json"
 
 
 @step(TRAIN, pool=TRAINING)
@@ -116,15 +145,21 @@ def finetune(job: DagTask, plan: ModelPlan, encoder: str) -> dict[str, str] | No
 @step(JOB, pool=TRAINING)
 def evaluate(job: DagTask, plan: ModelPlan, trained: dict[str, str] | None) -> None:
     """Score the tagger; stop where it is worse than the current one."""
-    if trained:
-        edition = job.settings.models[plan["name"]].edition
+    if not trained:
+        return
+    edition = job.settings.models[plan["name"]].edition
+    try:
         job.evaluate(job.settings.editions[edition], **trained)
+    except LimitPassedError:
+        _mark_learned(job, plan)
+        raise
 
 
 @step(outlets=[ENCODERS])
 def publish_encoder(job: DagTask, plan: ModelPlan, encoder: str) -> None:
     """Verify and publish the encoder; add an event to the asset."""
     published = job.publish(encoder, f"{plan['name']}-encoder", plan, by=MODEL)
+    _mark_learned(job, plan)
     job.add_event(ENCODERS, model=plan["name"], **published)
 
 

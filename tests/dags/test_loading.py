@@ -212,16 +212,26 @@ from pathlib import Path
 from types import SimpleNamespace
 from datetime import datetime
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
-from model_refresh import CORPORA, plan
+from model_refresh import CORPORA, ENCODERS, evaluate, plan, publish_encoder
+from onoma_refresh.job import DagTask, LimitPassedError
 from onoma_refresh.schedule import entries
-def models(run, *events):
+def refuse(*_, **__):
+    raise LimitPassedError("worse")
+DagTask.publish, DagTask.evaluate = (lambda *_, **__: dict()), refuse
+def models(run, *events, is_trained=True, is_worse=False):
     due = SimpleNamespace(logical_date=None, run_after=datetime(2026, 11, 22), run_id=run)
     events = dict([(CORPORA, [SimpleNamespace(extra=extra) for extra in events])])
     context = dict(params=dict(settings=None, models=None), dag_run=due)
     found = []
     for name in entries("models").function(**context):
         try:
-            found.append(plan.function(name, **context, triggering_asset_events=events)["name"])
+            planned = plan.function(name, **context, triggering_asset_events=events)
+            found.append(planned["name"])
+            if is_worse:
+                evaluate.function(planned, dict(tagger="", ner=""), **context)
+            elif is_trained:
+                outlets = dict([(ENCODERS, SimpleNamespace())])
+                publish_encoder.function(planned, "", **context, outlet_events=outlets)
         except (AirflowFailException, AirflowSkipException) as error:
             last = str(error)
     return found or last
@@ -240,6 +250,13 @@ Path({store!r}, "dansk-encoder/current").write_text("3")
 for version in ("3", "4"):
     publish("dawiki", version)
     found += [models("run " + version, danish)]
+for run, outcome in (
+    ("fails", dict(is_trained=False)),
+    ("is refused", dict(is_worse=True)),
+    ("comes late", dict()),
+):
+    Path({store!r}, "dawiki-examples/4/run.json").write_text(json.dumps(dict(fingerprint="g")))
+    found += [models(run, danish, **outcome)]
 for wiki in ("dawiki", "svwiki"):
     Path({store!r}, wiki + "-examples", "4").mkdir(exist_ok=True)
     Path({store!r}, wiki + "-examples", "4", "run.json").write_text(chr(123))
@@ -253,10 +270,11 @@ def test_models_whose_examples_are_new_are_trained_even_if_their_event_came_late
     run_code, tmp_path
 ):
     settings, store = tmp_path / "settings.toml", tmp_path / "store"
-    text = 'work = "work"\nstore = "store"\n'
+    text = 'work = "work"\nstore = "store"\n[[edition]]\nname = "letters"\ninput = ["x"]\n'
     for wiki, model in (("dawiki", "dansk"), ("svwiki", "svensk")):
         text += f'[[wiki]]\nname = "{wiki}"\ncontact = "me@example.org"\n'
         text += f'[[model]]\nname = "{model}"\nwiki = "{wiki}"\nrecipe = "daluke"\n'
+        text += 'edition = "letters"\n'
         for version in ("1", "2"):
             (store / f"{wiki}-examples" / version).mkdir(parents=True)
             (store / f"{wiki}-examples" / version / "run.json").write_text("{}")
@@ -271,7 +289,9 @@ def test_models_whose_examples_are_new_are_trained_even_if_their_event_came_late
     assert found[:6] == [both, both, both, ["dansk"], both, "svensk: does not learn from fiwiki."]
     # other examples; a new version of the same
     assert found[6:8] == [["dansk"], "svensk: does not learn from dawiki."]
-    assert found[8].startswith(f"{store}/svwiki-examples/4/run.json: damaged (")
+    # a training that fails is repeated until the model has learned; one that was refused is not
+    assert found[8:11] == [["dansk"], ["dansk"], "svensk: does not learn from dawiki."]
+    assert found[11].startswith(f"{store}/svwiki-examples/4/run.json: damaged (")
 
 
 TASKS = """
