@@ -313,7 +313,7 @@ def _has_names(counters: Mapping[str, int], prefix: str = "") -> bool:
 
 
 def warnings(settings: BenchmarkSettings, counters: Mapping[str, int]) -> Iterator[str]:
-    """Warn of copies, of files without names, and of those that do not say where a name ends."""
+    """Warn of copies, of files without names or ends of names, and of tags in place of labels."""
     if settings.copies:
         (first, other), n = settings.copies[0], len(settings.copies)
         more = f" (and {n - 1:,} more)" if n > 1 else ""
@@ -337,6 +337,24 @@ def warnings(settings: BenchmarkSettings, counters: Mapping[str, int]) -> Iterat
             f"{first_names(names)}: labels without B- and I-. Adjacent names of one "
             "label cannot be distinguished, and are one name."
         )
+    if labels := _tags_as_labels(counters):
+        yield (
+            f"{first_names(labels)}: labels that begin as tags do. If each is on a single word, "
+            "make one span of each name; --labels renames them."
+        )
+
+
+def _tags_as_labels(counters: Mapping[str, int]) -> list[str]:
+    """List the labels like ``B-PER`` that stay as they are."""
+    counted = (name.partition("/")[::2] for name in counters)
+    labels = {label for level, label in counted if level in ("entities", "inner entities")}
+    renamed = [name.removeprefix("labels/") for name in counters if name.startswith("labels/")]
+    return [
+        label
+        for label in sorted(labels)
+        if label.startswith(("B-", "I-"))
+        and not any(name.startswith(f"{label} to ") for name in renamed)
+    ]
 
 
 def _columns_by_split(build: "Build", splits: Mapping[str, str]) -> dict[str, "ColumnSource"]:

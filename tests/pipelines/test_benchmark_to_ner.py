@@ -210,6 +210,21 @@ def test_labels_without_letters_are_warned_of(tmp_path, capsys):
     assert f"- **{warning}" in (tmp_path / "out" / "card.md").read_text("utf-8")
 
 
+def test_tags_in_place_of_labels_are_warned_of_unless_they_are_renamed(tmp_path, capsys):
+    labels = [[0, 3, "B-PER"], [4, 12, "I-PER"], [22, 28, "LOC"]]
+    record = {"text": "Ada Lovelace kam nach Weimar.", "label": labels}
+    (tmp_path / "a.jsonl").write_text(json.dumps(record))
+    (tmp_path / "map.toml").write_text('[labels]\n"I-PER" = "PER"\n')
+    options = [(), ("--labels", str(tmp_path / "map.toml"))]
+
+    for number, given in enumerate(options):
+        assert run(tmp_path / f"out{number}", *given, inputs=[tmp_path / "a.jsonl"]) == 0
+
+    said = [line for line in capsys.readouterr().out.splitlines() if "WARNING" in line]
+    begins = ["WARNING B-PER, I-PER: labels that begin as tags do.", "WARNING B-PER: labels that"]
+    assert [line.startswith(begin) for line, begin in zip(said, begins, strict=True)] == [True] * 2
+
+
 @pytest.fixture
 def standoff(tmp_path):
     for split, text in (("train", "Ada kam."), ("test", "Sue kam am 9. Mai.")):
