@@ -219,7 +219,7 @@ def _date(text: str | None) -> datetime | None:
     for read in (datetime.fromisoformat, parsedate_to_datetime) if text else ():
         try:
             found = read(text or "")
-            return found if found.tzinfo else found.replace(tzinfo=UTC)
+            return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
         except (ValueError, TypeError, OverflowError):
             continue
     return None

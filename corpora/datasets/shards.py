@@ -8,13 +8,14 @@ A dataset is a folder with ``shard-00000.arrow …`` (Arrow IPC file format), ``
 import hashlib
 import os
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from itertools import accumulate, chain, islice, pairwise
 from pathlib import Path
-from typing import IO, Any, NotRequired, Self, TypedDict, cast
+from typing import IO, Annotated, Any, NotRequired, Self, TypedDict, cast
 
+import msgspec
 import pyarrow as pa
 
 from corpora.datasets.document_batches import batch_of, documents_of
@@ -25,10 +26,12 @@ from corpora.document import Document, Sentence
 from corpora.errors import CorpusError, DamagedDatasetError, ShardSchemaError, UsageError
 from corpora.system.buckets import is_url
 from corpora.system.files import is_one_plain_name
-from corpora.system.parsing import JsonObject, parse_json
+from corpora.system.parsing import JsonObject, ParseError, parse_json, typed
 from corpora.system.writing import temporary_path
 
-_MOST = 1 << 63  # more than any count, and as much as fits into Arrow's numbers
+Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+"""A count that fits into Arrow's numbers."""
+Counts = dict[str, Count]
 ROWS_PER_BATCH = 1024
 CHARACTERS_PER_BATCH = 1 << 20
 """The number of characters of texts at which a batch is written, whatever makes the rows."""
@@ -69,27 +72,18 @@ class Shard:
     """One file of a dataset, as ``dataset.json`` lists it."""
 
     name: str
-    rows: int
-    bytes: int
+    rows: Count
+    bytes: Count
     sha256: str
 
     def __post_init__(self) -> None:
-        """Raise ``ValueError`` for what no run writes, above all a name outside the folder."""
+        """Raise ``ValueError`` for a name outside the folder."""
         if not is_one_plain_name(self.name):
             raise ValueError(f"{self.name!r} is no plain name of a file in its folder")
-        for value in (self.rows, self.bytes):
-            _check_count(value)
-        if not isinstance(self.sha256, str):
-            raise ValueError(f"{self.sha256!r} is no hash")
 
     def to_json(self) -> ShardRecord:
         """Return the entry of the shard in ``dataset.json``."""
         return cast("ShardRecord", asdict(self))
-
-
-def _check_count(value: object) -> None:
-    if type(value) is not int or not 0 <= value < _MOST:
-        raise ValueError(f"{repr(value)[:20]} is no count")
 
 
 class _HashingFile:
@@ -518,51 +512,38 @@ def read_description(path: Path) -> Description:
         raise CorpusError(f"{file}: damaged ({error}). Run the pipeline again.") from error
     if missing:
         raise CorpusError(f"{file}: lacks {', '.join(sorted(missing))}. Run the pipeline again.")
-    for name, check in _CHECKS.items():
+    for name, kind in _PARTS.items():
         try:
-            check(description.get(name, {}))
-        except (AttributeError, TypeError, ValueError) as error:
+            typed(kind, description.get(name, {}))
+        except ParseError as error:
             raise DamagedDatasetError(
                 f"{file}: damaged {name} ({error}). Run the pipeline again."
             ) from error
     return description
 
 
-def _check_plan(plan: JsonObject) -> None:
-    if not isinstance(plan.get("fingerprint", ""), str):
-        raise TypeError("the fingerprint is no string")
-    plan.get("schemas", {}).keys()
+class _Plan(TypedDict, total=False):
+    fingerprint: str
+    schemas: dict[str, object]
 
 
-def _check_shards(shards: Iterable[ShardRecord]) -> None:
-    for shard in shards:
-        Shard(**shard)
+class _Account(TypedDict, total=False):
+    read: Count
+    written: Count
+    filtered: Counts
+    rejected: Counts
 
 
-def _check_account(account: AccountingRecord) -> None:
-    for n in (account.get("read", 0), account.get("written", 0)):
-        _check_count(n)
-    for reasons in (account.get("filtered", {}), account.get("rejected", {})):
-        _check_counts(reasons)
+class _Forgotten(TypedDict, total=False):
+    rows: Counts
+    before: list[str]
 
 
-def _check_counts(counts: Mapping[str, int]) -> None:
-    for n in counts.values():
-        _check_count(n)
-
-
-def _check_forgotten(forgotten: JsonObject) -> None:
-    _check_counts(forgotten.get("rows", {}))
-    if not all(isinstance(sha256, str) for sha256 in forgotten.get("before", ())):
-        raise TypeError("a hash is no string")
-
-
-_CHECKS: Mapping[str, Callable[..., None]] = {
-    "plan": _check_plan,
-    "shards": _check_shards,
-    "accounting": _check_account,
-    "counters": _check_counts,
-    "forgotten": _check_forgotten,
+_PARTS: Mapping[str, type] = {
+    "plan": _Plan,
+    "shards": list[Shard],
+    "accounting": _Account,
+    "counters": Counts,
+    "forgotten": _Forgotten,
 }
-"""Part of a description to what raises ``AttributeError``, ``TypeError`` or ``ValueError`` for a
-value of another form."""
+"""Part of a description to what is checked of it."""

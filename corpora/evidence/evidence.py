@@ -7,16 +7,16 @@ document of the place (cross-fitting).
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from corpora.evidence.logistic import Logistic, Stepped, fit, sigmoid
+from corpora.evidence.logistic import Stepped, fit, sigmoid
 from corpora.evidence.places import Floats, TruthPlaces
-from corpora.evidence.precision import MeasuredThreshold, WilsonRatio, lowest_threshold, measure
-from corpora.system.parsing import parse_json
+from corpora.evidence.precision import MeasuredThreshold, lowest_threshold, measure
+from corpora.system.parsing import parse_json, typed
 
 N_FOLDS = 5
 
@@ -53,27 +53,8 @@ class Evidence:
 
     @classmethod
     def from_json(cls, text: str) -> "Evidence":
-        """Rebuild what ``to_json`` wrote."""
-        stored = parse_json(text)
-        model, (intercept, slope) = stored["model"]["model"], stored["calibration"]
-        logistic = Logistic(tuple(model["names"]), tuple(model["weights"]), model["intercept"])
-        return cls(
-            Stepped(tuple(map(tuple, stored["model"]["cuts"])), logistic),
-            (intercept, slope),
-            stored["min_precision"],
-            stored["measured"] and _measured(**stored["measured"]),
-            stored["expected"],
-        )
-
-
-def _measured(
-    *, threshold: float, precision: Mapping[str, float], recall: Mapping[str, float]
-) -> MeasuredThreshold:
-    ratios = (
-        WilsonRatio(part["value"], part["low"], part["high"], int(part["n_places"]))
-        for part in (precision, recall)
-    )
-    return MeasuredThreshold(threshold, *ratios)
+        """Rebuild what ``to_json`` wrote; raises ``ParseError``."""
+        return typed(cls, parse_json(text))
 
 
 def learn(

@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Literal, TypeVar, get_args
 
 from corpora.errors import CorpusError
-from corpora.system.parsing import JsonObject
 
 T = TypeVar("T")
 
@@ -131,23 +130,8 @@ def _union(first: Iterable[T], other: Iterable[T]) -> tuple[T, ...]:
 
 
 def to_json(entry: Entry) -> dict[str, object]:
-    """Convert an entry to JSON values; empty fields are left out."""
+    """Convert an entry to JSON values, which ``parsing.typed`` reads; empty fields are left out."""
     return {name: value for name, value in asdict(entry).items() if value not in (None, (), "")}
-
-
-def from_json(row: JsonObject) -> Entry:
-    """Build an entry from the values of ``to_json``; raises ``InvalidEntryError``."""
-    try:
-        made = dict(row)
-        for name in ("birth", "death", "active"):
-            if made.get(name):
-                made[name] = Date(**made[name])
-        made["forms"] = tuple(Form(**form) for form in made.get("forms", ()))
-        made["ids"] = tuple(AuthorityId(**id) for id in made.get("ids", ()))
-        made["related"] = tuple(made.get("related", ()))
-        return Entry(**made)
-    except (TypeError, ValueError, AttributeError) as error:
-        raise InvalidEntryError(f"no entry of a register ({error})") from error
 
 
 _LABELS: dict[Kind, set[str]] = {

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from corpora.errors import CorpusError, UsageError
-from corpora.registers.entry import Entry, from_json, merge, to_json
+from corpora.registers.entry import Entry, merge, to_json
 from corpora.registers.identifiers import read_id
 from corpora.registers.reader import read_register
 from corpora.runs.plan import find_inputs
-from corpora.system.parsing import parse_json
+from corpora.system.parsing import parse_json, typed
 from corpora.tei.edition import SUFFIXES, Edition
 from corpora.tei.pointers import with_space
 
@@ -132,7 +132,7 @@ def load_register(path: Path) -> Register:
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             try:
-                entries.append(from_json(parse_json(line)))
+                entries.append(typed(Entry, parse_json(line)))
             except CorpusError as error:
                 message = f"{path}:{number}: {error}. Run onoma tei again."
                 raise CorpusError(message) from error

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from corpora.runs.plan import fingerprint_of
 from corpora.system.files import check_plain
-from corpora.system.parsing import parse_json
+from corpora.system.parsing import parse_json, typed
 
 
 class RunRecord(TypedDict, total=False):
@@ -78,7 +78,7 @@ def names_of_runs(output: Path, journal: Path) -> set[str]:
 def read_journal(file: Path) -> list[str]:
     """Read the names that runs noted before they touched them; raises ``DamagedDatasetError``."""
     try:
-        names = list(parse_json(file.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+        names = typed(list[str], parse_json(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
         return []
     return [check_plain(name, where=file) for name in names]

@@ -25,7 +25,7 @@ from types import MappingProxyType
 from corpora.errors import DamagedDatasetError, InputChangedError, UsageError
 from corpora.runs.code import code_hash
 from corpora.system.buckets import is_url
-from corpora.system.parsing import JsonObject
+from corpora.system.parsing import JsonObject, parse_json, typed
 
 UNIT_BYTES = 2 << 20
 UNIT_FILES = 200
@@ -141,9 +141,7 @@ class Unit:
     @classmethod
     def from_json(cls, line: str) -> "Unit":
         """Parse the output of ``to_json``."""
-        values = json.loads(line)
-        inputs = tuple(InputFile(**file) for file in values["inputs"])
-        return cls(**values | {"inputs": inputs, "hashes": tuple(values["hashes"])})
+        return typed(cls, parse_json(line))
 
     def hashed(self) -> "Unit":
         """Return the unit with the hashes that it takes; see ``InputFile.hashed``."""

@@ -11,7 +11,7 @@ from typing import cast
 
 from corpora.datasets.shards import AccountingRecord, Shard
 from corpora.runs.plan import fingerprint_of
-from corpora.system.parsing import parse_json
+from corpora.system.parsing import parse_json, typed
 from corpora.system.writing import write_text
 
 
@@ -149,8 +149,6 @@ def read_receipt(path: Path) -> Receipt | None:
             return None
         if named := values.pop("named"):
             values["counters"] |= _unpacked(named)
-        values["shards"] = {name: Shard(**shard) for name, shard in values["shards"].items()}
-        values["accounting"] = Accounting(**values["accounting"])
-        return Receipt(**values)
+        return typed(Receipt, values)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, zlib.error):
         return None

@@ -18,7 +18,7 @@ from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError, U
 from corpora.runs.journal import published_files, read_run
 from corpora.store.inspection import verify
 from corpora.system.files import locked, take_away
-from corpora.system.parsing import parse_json
+from corpora.system.parsing import parse_json, typed
 from corpora.system.typed_tables import did_you_mean
 from corpora.system.writing import is_temporary, link_or_copy, sync_folder, write_json, write_text
 
@@ -315,12 +315,9 @@ def history(shelf: Path) -> list[str]:
 def read_names(data: bytes, *, where: object) -> list[str]:
     """Parse a history; raises ``DamagedDatasetError`` where it is not a list."""
     try:
-        names = parse_json(data.decode())
-        if not isinstance(names, list):
-            raise TypeError("no list")
-    except (ValueError, TypeError) as error:
+        return typed(list[str], parse_json(data.decode()))
+    except ValueError as error:
         raise DamagedDatasetError(
             f"{where}: damaged ({error}). Write the names of the versions into it as a JSON list, "
             "the oldest first."
         ) from error
-    return [str(name) for name in names]

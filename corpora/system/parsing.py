@@ -5,7 +5,9 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from corpora.errors import CorpusError, UsageError
 
@@ -13,6 +15,7 @@ MAX_DOTS = 1000
 """The most dots in a line of TOML: the time to parse a key is quadratic in its parts."""
 
 
+T = TypeVar("T")
 JsonObject = Mapping[str, Any]
 """A JSON object or a TOML table.
 
@@ -21,7 +24,10 @@ Any: each reader knows the fields that it reads, and checks them if a user wrote
 
 
 class ParseError(CorpusError, ValueError):
-    """A text that is not JSON or not accepted: nested too deep, or a number of too many digits."""
+    """A text that is not JSON or not accepted.
+
+    It may be nested too deep, have a number of too many digits, or values of another type.
+    """
 
 
 def parse_json(text: str | bytes, *, strict: bool = True) -> Any:  # Any: as ``json.loads``
@@ -32,6 +38,18 @@ def parse_json(text: str | bytes, *, strict: bool = True) -> Any:  # Any: as ``j
         raise ParseError("nested too deep") from error
     except ValueError as error:
         raise ParseError(_why(error)) from error
+
+
+def typed(kind: type[T], values: object) -> T:
+    """Convert JSON values to a type, such as a dataclass, and check them.
+
+    Keys that the type does not have are left out. Raises ``ParseError``, and what the
+    ``__post_init__`` of a dataclass raises besides ``ValueError`` and ``TypeError``.
+    """
+    try:
+        return msgspec.convert(values, kind)
+    except msgspec.ValidationError as error:
+        raise ParseError(f"{error}") from error
 
 
 def read_json(path: Path) -> Any:  # Any: as ``json.loads``

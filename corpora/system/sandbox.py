@@ -15,16 +15,13 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from functools import cache
 from importlib import import_module
-from itertools import repeat
-from types import UnionType
-from typing import IO, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
+from typing import IO, Any, Generic, TypeVar, get_type_hints
 
 from corpora.errors import CorpusError, CountedError
 from corpora.system.interrupts import let_sigterm_end
-from corpora.system.parsing import JsonObject
+from corpora.system.parsing import JsonObject, typed
 
 _WALL = 20
 _START_SECONDS = 60.0
@@ -93,8 +90,8 @@ class _Engine(Generic[T]):
             answer = self._answer(pickle.dumps(arguments))
         if error := answer.get("error"):
             raise TaskError(answer["reason"], error)
-        returned: T = restored(get_type_hints(self.task.function)["return"], answer["answer"])
-        return returned
+        kind: type[T] = get_type_hints(self.task.function)["return"]
+        return typed(kind, answer["answer"])
 
     def _answer(self, arguments: bytes) -> JsonObject:
         if self.process is None:
@@ -172,23 +169,6 @@ def _start(task: Task[T], bounds: Bounds) -> "subprocess.Popen[bytes]":
         stderr=subprocess.DEVNULL,
         env=os.environ | known,
     )
-
-
-def restored(kind: Any, value: Any) -> Any:  # Any: the type is only known at run time
-    """Restore a value of a type from JSON; a union stands for its first type or None."""
-    arguments, origin = get_args(kind), get_origin(kind)
-    if origin is UnionType:
-        return None if value is None else restored(arguments[0], value)
-    if origin is tuple:
-        kinds = repeat(arguments[0]) if arguments[-1] is ... else arguments
-        return tuple(map(restored, kinds, value))
-    if hasattr(kind, "__dataclass_fields__"):
-        fields = _field_types(kind)
-        return kind(**{name: restored(fields[name], value[name]) for name in value})
-    return datetime.fromisoformat(value) if kind is datetime else value
-
-
-_field_types = cache(get_type_hints)
 
 
 def serve(

@@ -23,12 +23,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 from corpora.document import Document, Mention, Span, SpanIndex
 from corpora.errors import CorpusError, InvalidDocumentError
 from corpora.system.files import open_own
-from corpora.system.parsing import JsonObject, parse_json
+from corpora.system.parsing import parse_json, typed
 from corpora.system.writing import sync_folder
 
 Verdict = Literal["accepted", "corrected", "rejected", "added", "withdrawn"]
@@ -53,14 +53,8 @@ class DecidedName:
     entity: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise if the offsets do not fit the form, or a value is no text."""
-        texts = (self.form, self.before, self.after, self.label or "", self.entity or "")
-        if (
-            not all(isinstance(text, str) for text in texts)
-            or not all(type(place) is int for place in (self.start, self.end))
-            or not 0 <= self.start < self.end
-            or self.end - self.start != len(self.form)
-        ):
+        """Raise if the offsets do not fit the form."""
+        if not 0 <= self.start < self.end or self.end - self.start != len(self.form):
             raise InvalidDocumentError(
                 f"{self.start}:{self.end} is no place of {self.form!r} in a text"
             )
@@ -151,16 +145,7 @@ class Decision:
     actions ``undo ID`` and ``redo ID`` revert and repeat it. Empty: none."""
 
     def __post_init__(self) -> None:
-        """Raise for an unknown verdict, a value that is no text, or an invalid probability."""
-        if self.verdict not in get_args(Verdict):
-            known = ", ".join(get_args(Verdict))
-            raise InvalidDocumentError(f"verdict {self.verdict!r}: there are {known}")
-        texts = [self.reviewer, self.file, self.document, self.model, self.time, self.action]
-        texts.append(self.remark)
-        if not all(isinstance(text, str) for text in texts):
-            raise InvalidDocumentError(f"reviewer, file, document …: {texts!r} are no texts")
-        if not (self.probability is None or isinstance(self.probability, int | float)):
-            raise InvalidDocumentError(f"probability {self.probability!r} is no number")
+        """Raise for an invalid probability."""
         if self.probability is not None and not 0 <= self.probability <= 1:
             raise InvalidDocumentError(f"probability {self.probability!r} is none, from 0 to 1")
 
@@ -184,20 +169,8 @@ class Decision:
 
     @classmethod
     def of(cls, line: str) -> "Decision":
-        """Parse a line.
-
-        Raises ``ValueError``, ``TypeError`` or ``CorpusError`` if it is no decision.
-        """
-        values = parse_json(line)
-        was = values.pop("was", None)
-        fields = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
-        fields["name"] = _name_of(fields["name"])
-        return cls(**fields, was=_name_of(was) if was else None)
-
-
-def _name_of(values: JsonObject) -> DecidedName:
-    known = DecidedName.__dataclass_fields__
-    return DecidedName(**{name: value for name, value in values.items() if name in known})
+        """Parse a line; raises ``CorpusError`` if it is no decision."""
+        return typed(cls, parse_json(line))
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +271,7 @@ def read_decisions(path: Path) -> Decisions:
             continue
         try:
             entries.append(Decision.of(line.decode()))
-        except (ValueError, TypeError, KeyError, AttributeError, CorpusError) as error:
+        except (UnicodeDecodeError, CorpusError) as error:
             unreadable.append(f"{path}:{number}: no decision ({error}); it is left out.")
     return Decisions(tuple(entries), tuple(unreadable))
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from corpora.document import Document, Mention, reading_order
 from corpora.errors import UsageError
 from corpora.system.cells import cell_of, text_of
-from corpora.system.parsing import parse_json
+from corpora.system.parsing import parse_json, typed
 from corpora.tei.decisions import CONTEXT as SIDE
 from corpora.tei.decisions import Answers, DecidedName, Decision, Decisions
 from corpora.tei.edition import Edition
@@ -291,8 +291,8 @@ def model_of_list(path: Path, candidates: Iterable[ReviewedLine]) -> Model:
     ):
         return REVIEW
     try:
-        return Model(**parse_json(model_file(path).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
+        return typed(Model, parse_json(model_file(path).read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
         raise UsageError(
             f"{model_file(path)}: which model made the list cannot be read ({error}). It was "
             "written beside the list: keep the two together."

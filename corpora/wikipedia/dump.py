@@ -7,7 +7,7 @@ be read as ``Rejected``.
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 from corpora.document import Rejected
 from corpora.errors import UsageError
 from corpora.runs.plan import Unit
-from corpora.system.parsing import JsonObject
+from corpora.system.parsing import JsonObject, typed
 from corpora.wikipedia.bzip2 import Bzip2File
 from corpora.wikipedia.chunks import Chunk, Damage, DumpError, DumpSource, PlainFile
 from corpora.wikipedia.html.records import form_of, read_rendered, site_of_pages
@@ -72,7 +72,7 @@ class DumpRange:
     @classmethod
     def from_json(cls, values: JsonObject) -> Self:
         """Build a range from the values of ``to_json``; other keys are ignored."""
-        return cls(*(values[field.name] for field in fields(cls)))
+        return typed(cls, values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ a run were fetched, from where, and with which hashes.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from corpora.errors import CorpusError, DamagedDatasetError, UsageError
 from corpora.system.files import is_one_plain_name
-from corpora.system.parsing import parse_json
+from corpora.system.parsing import parse_json, typed
 
 DONE = "done"
 _DATE = re.compile(r"""href=["']?(?:[^"'<>\s]*/)?(\d{8})/?["'\s>]""", re.IGNORECASE)
@@ -165,8 +165,7 @@ def read_lock(path: Path, *, jobs: Sequence[str], exclude: Sequence[str]) -> Dum
     """
     try:
         about = parse_json(path.read_text(encoding="utf-8"))
-        names = [field.name for field in fields(DumpFile)]
-        parts = tuple(DumpFile(**{name: file[name] for name in names}) for file in about["files"])
+        parts = typed(tuple[DumpFile, ...], about["files"])
         run = DumpRun(about["wiki"], about["date"], about["jobs"], parts, tuple(about["excluded"]))
         for part in parts:
             if not is_one_plain_name(part.name):

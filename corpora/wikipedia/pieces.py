@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from corpora.errors import CorpusError, DamagedDatasetError, InputChangedError
 from corpora.runs.plan import fingerprint_of
 from corpora.system.files import sha256_of, take_away
-from corpora.system.parsing import parse_json
+from corpora.system.parsing import parse_json, typed
 from corpora.system.threads import map_in_order
 from corpora.system.writing import write_json
 from corpora.wikipedia.chunks import CHUNK_BYTES, Chunk, Damage, DumpSource, chunk_bytes
@@ -168,8 +168,8 @@ def _read_index(folder: Path) -> Index | None:
         about = parse_json((folder / "index.json").read_text(encoding="utf-8"))
         if about.pop("sha256") != fingerprint_of(about):
             return None
-        index = Index(**about)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        index = typed(Index, about)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
     return index if index.version == _VERSION else None
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from corpora.entities.lookup import EntityLookup
 from corpora.errors import CorpusError
 from corpora.hashing.sampling import ratio
-from corpora.system.parsing import parse_json, read_json
+from corpora.system.parsing import parse_json, read_json, typed
 from corpora.system.writing import write_json, write_text
 from modeling.link.candidates import (
     FEATURES,
@@ -44,7 +44,7 @@ from modeling.link.choice import (
 )
 from modeling.link.coherence import add_document_features
 from modeling.link.contexts import DESCRIPTIONS, VECTORS, ContextVectors, WindowReader
-from modeling.link.records import Case, LinkRecord, MentionWindow, record_from_json
+from modeling.link.records import Case, LinkRecord, MentionWindow
 
 Reals = NDArray[np.float64]
 N_PARTS: Final = 5
@@ -227,8 +227,9 @@ class Linker:
             raise CorpusError(
                 f"{folder}: {', '.join(lacking)} missing. Copy the whole linker, or train it again."
             )
-        records = _read_lines(folder / "records.jsonl", record_from_json)
-        register = _read_lines(folder / "register.jsonl", _known)
+        lines = _read_lines(folder / "records.jsonl", LinkRecord)
+        records = [record.shared() for record in lines]
+        register = _read_lines(folder / "register.jsonl", KnownEntity)
         knowledge = KnownEntities(
             records,
             {entry.entity: entry for entry in register},
@@ -275,18 +276,14 @@ def files_of(folder: Path) -> dict[str, Path]:
     return {name: folder / name for name in (*_FILES, *there)}
 
 
-def _known(row: dict[str, Any]) -> KnownEntity:  # Any: JSON that is ours
-    return KnownEntity(**{**row, "forms": tuple(row["forms"])})
-
-
-def _read_lines(path: Path, make: Callable[[Any], _T]) -> list[_T]:  # Any: JSON that is ours
-    """Make a value of each line; raise ``CorpusError`` for a line that is damaged."""
+def _read_lines(path: Path, kind: type[_T]) -> list[_T]:
+    """Read a value of each line; raise ``CorpusError`` for a line that is damaged."""
     lines = []
     try:
         with path.open(encoding="utf-8") as file:
             for line in file:
-                lines.append(make(parse_json(line)))  # noqa: PERF401 - the number for the message
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+                lines.append(typed(kind, parse_json(line)))  # noqa: PERF401 - the number for the message
+    except ValueError as error:
         raise _damaged(f"{path}:{len(lines) + 1}", error) from error
     return lines
 

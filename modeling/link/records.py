@@ -3,11 +3,11 @@
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import lru_cache
 from sys import intern
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from corpora.document import Document, Mention
 
@@ -67,16 +67,12 @@ class LinkRecord:
         return [_window(self.document, m) for m in self.document.mentions] if self.document else []
 
     def as_json(self) -> dict[str, object]:
-        """Return the values that ``record_from_json`` reads."""
+        """Return the values of which ``parsing.typed`` makes an equal record."""
         return {"id": self.id, "day": self.day, "facts": self.facts, "cases": self.cases}
 
-
-def record_from_json(value: dict[str, Any]) -> LinkRecord:  # Any: JSON that is ours
-    """Make a record of what ``LinkRecord.as_json`` returned."""
-    cases = (
-        _shared(Case(form, label, entity, rest)) for form, label, entity, rest in value["cases"]
-    )
-    return LinkRecord(value["id"], value["day"], tuple(value["facts"]), tuple(cases))
+    def shared(self) -> "LinkRecord":
+        """Return an equal record whose strings are kept once for all records."""
+        return replace(self, cases=tuple(map(_shared, self.cases)))
 
 
 def record_of(document: Document, *, with_text: bool = False) -> LinkRecord:
@@ -118,8 +114,8 @@ def _shared(case: Case) -> Case:
     """Make an equal case whose strings are kept once for all cases; most are those of others."""
     return Case(
         intern(case.form),
-        intern(case.label) if type(case.label) is str else case.label,  # others cannot be interned
-        intern(case.entity) if type(case.entity) is str else case.entity,
+        case.label and intern(case.label),
+        case.entity and intern(case.entity),
         tuple(map(intern, case.around)),
     )
 

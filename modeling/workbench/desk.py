@@ -17,7 +17,7 @@ from corpora.registers.entry import kind_of_label
 from corpora.registers.new_entries import NewEntry, next_id
 from corpora.registers.references import Habits, ReferenceStyle
 from corpora.registers.register import make_register
-from corpora.system.parsing import parse_json
+from corpora.system.parsing import parse_json, typed
 from corpora.system.writing import remove_leftovers, write_json
 from corpora.tei.decisions import SUFFIX as JOURNAL
 from corpora.tei.decisions import now
@@ -461,10 +461,10 @@ class SuggestingModels:
         self._path = path
         try:
             rows = parse_json(path.read_text(encoding="utf-8"))
-            self.known = {row["id"]: Model(**row) for row in rows}
+            self.known = {model.id: model for model in typed(list[Model], rows)}
         except FileNotFoundError:
             self.known = {}
-        except (OSError, ValueError, TypeError, KeyError) as error:
+        except (OSError, ValueError) as error:
             raise CorpusError(
                 f"{path}: cannot be read ({error}). Take it away: names of earlier models are then "
                 "saved as those of the present one."

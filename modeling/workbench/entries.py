@@ -11,7 +11,7 @@ from corpora.registers.entry import Date, Entry, kind_of_label
 from corpora.registers.new_entries import NewEntry, with_entries
 from corpora.registers.register import Register
 from corpora.system.cells import one_line
-from corpora.system.parsing import parse_json
+from corpora.system.parsing import parse_json, typed
 from modeling.workbench.messages import EntityCandidate, RegisterEntry
 
 SUFFIX = ".entries.jsonl"
@@ -38,9 +38,8 @@ class MadeEntries:
         self.all: list[MadeEntry] = []
         for line in path.read_bytes().splitlines() if path.exists() else ():
             try:
-                row = parse_json(line)
-                self.all.append(MadeEntry(NewEntry(**row.pop("entry")), **row))
-            except (ValueError, TypeError, KeyError, AttributeError, CorpusError):
+                self.all.append(typed(MadeEntry, parse_json(line)))
+            except CorpusError:
                 continue  # a line that was cut: its action has no decision either
 
     def append(self, record: MadeEntry) -> None:

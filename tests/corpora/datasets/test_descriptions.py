@@ -87,7 +87,7 @@ def test_counts_may_be_as_large_as_those_of_arrow(tmp_path):
     assert read_description(run)["accounting"]["read"] == 2**63 - 1
 
     edit(run / "dataset.json", "accounting.read", 2**63)
-    with pytest.raises(DamagedDatasetError, match="is no count"):
+    with pytest.raises(DamagedDatasetError, match="damaged accounting"):
         read_description(run)
 
 

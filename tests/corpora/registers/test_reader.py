@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 from corpora.errors import CorpusError
-from corpora.registers.entry import AuthorityId, Date, Entry, Form, from_json, to_json
+from corpora.registers.entry import AuthorityId, Date, Entry, Form, to_json
 from corpora.registers.identifiers import read_id
 from corpora.registers.reader import read_register
 from corpora.registers.register import make_register, read_registers
+from corpora.system.parsing import typed
 from corpora.tei.edition import load_edition
 from corpora.tei.xml import XmlError
 
@@ -203,7 +204,7 @@ def test_the_name_of_an_object_may_stand_in_its_identifier():
 
 def test_entries_survive_json():
     for entry in [*read(PERSONS).values(), *read(OTHERS).values()]:
-        assert from_json(json.loads(json.dumps(to_json(entry)))) == entry
+        assert typed(Entry, json.loads(json.dumps(to_json(entry)))) == entry
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import sys
 import pytest
 
 from corpora.document import Mention, Span
-from corpora.errors import InvalidDocumentError
 from corpora.tei import decisions as module
 from corpora.tei.decisions import (
     DecidedName,
@@ -148,11 +147,6 @@ def test_two_writers_lose_nothing(tmp_path):
         assert files == [str(number) for number in range(100)]
 
 
-def test_a_verdict_that_nobody_knows_is_refused():
-    with pytest.raises(InvalidDocumentError, match="verdict 'maybe'"):
-        decide("maybe", 0, 6)
-
-
 def test_decisions_stand_beside_the_edition_or_the_files(tmp_path):
     own, files = (
         tmp_path / "mine.toml",
@@ -167,6 +161,7 @@ def test_decisions_stand_beside_the_edition_or_the_files(tmp_path):
 @pytest.mark.parametrize(
     ("field", "value"),
     [
+        ("verdict", "maybe"),
         ("file", 3),
         ("action", []),
         ("probability", "x"),

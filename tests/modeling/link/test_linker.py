@@ -244,9 +244,9 @@ def test_a_file_of_a_linker_that_is_missing_is_named(linker, tmp_path):
         ("linker.json", '"settings": {', '"settings": {"vocabulary": 1', "int"),
         ("linker.json", '"settings": {', '"settings": {"encoder": "a"', "belong together"),
         ("linker.json", '"labels": [', '"labels": 1, "was": [', "labels"),
-        ("records.jsonl:1", '"cases"', '"case"', "'cases' is missing"),
+        ("records.jsonl:1", '"cases"', '"case"', "field `cases`"),
         ("records.jsonl:1", '{"', '["', "delimiter"),
-        ("register.jsonl:1", '"forms"', '"form"', "'forms' is missing"),
+        ("register.jsonl:1", '"forms"', '"form"', "field `forms`"),
     ],
 )
 def test_a_file_of_a_linker_that_was_edited_is_named(linker, tmp_path, name, old, new, said):

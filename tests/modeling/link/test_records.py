@@ -1,6 +1,7 @@
 from datetime import date
 
-from modeling.link.records import day_of, normalise, record_from_json, record_of, words_of
+from corpora.system.parsing import typed
+from modeling.link.records import LinkRecord, day_of, normalise, record_of, words_of
 from tests.modeling.link.samples import letter
 
 
@@ -39,7 +40,7 @@ def test_a_record_has_the_words_around_and_the_facts_of_a_letter():
     [case] = record.cases
     assert case.around == ("gestern", "kam", "zu", "uns", "<kam", ">zu")
     assert record.facts == ("sent_by=walden herwarth",)
-    assert record_from_json(record.as_json()) == record
+    assert typed(LinkRecord, record.as_json()) == record
 
 
 def test_equal_words_of_all_records_are_kept_once():
@@ -47,7 +48,7 @@ def test_equal_words_of_all_records_are_kept_once():
         record_of(letter(id, "Gestern kam Marc zu uns.", ("Marc", "s:Marc"), by="Walden"))
         for id in "12"
     )
-    read = record_from_json(one.as_json() | {"id": "3"})
+    read = typed(LinkRecord, one.as_json()).shared()
 
     [[a], [b], [c]] = one.cases, other.cases, read.cases
     for x, y, z in zip(a.around, b.around, c.around, strict=True):
