@@ -15,14 +15,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from corpora.datasets.rows import sentence_to_row
-from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter
 from corpora.document import Document, Sentence
 from corpora.errors import CorpusError
 from corpora.hashing.sampling import choose
 from corpora.ner.alignment import to_sentences
-from corpora.system.writing import write_json
 from modeling.taggers.archive import opened
 from modeling.taggers.folders import find_tagger, read_manifest
 
@@ -174,25 +170,3 @@ def sentences_to_learn(documents: Iterable[Document]) -> list[Sentence]:
 
 def _has_names(sentences: Iterable[Sentence]) -> bool:
     return any(tag != "O" for one in sentences for tag in one.tags)
-
-
-def write_sentences(folder: Path, sentences: Sequence[Sentence]) -> None:
-    """Write a dataset of tagged sentences into a new folder."""
-    folder.mkdir()
-    with ShardWriter(folder / "shard-00000.arrow", SCHEMAS["ner"]) as writer:
-        for sentence in sentences:
-            writer.write(sentence_to_row(sentence))
-    shard = writer.shard
-    assert shard is not None  # noqa: S101 - there is one when it is closed
-    n = len(sentences)
-    write_json(
-        folder / "dataset.json",
-        {
-            "schema": "ner",
-            "version": SCHEMAS["ner"].version,
-            "plan": {"fingerprint": shard.sha256, "inputs": [], "parameters": {}},
-            "shards": [shard.to_json()],
-            "accounting": {"read": n, "written": n, "filtered": {}, "rejected": {}},
-            "counters": {},
-        },
-    )

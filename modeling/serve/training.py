@@ -20,6 +20,7 @@ from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, Field, field_validator
 
 from corpora.document import Document, Mention, without_crossing
+from corpora.runs.plain import write_dataset
 from modeling.finetune import process
 from modeling.http.guard import Refusal
 from modeling.serve.inception import CasDocument, Metadata, is_prediction, read_cas
@@ -90,7 +91,7 @@ class Trainer:
         try:
             sentences = await service.prepare(lambda: process.sentences_to_learn(documents))
             folder = process.new_folder(self.settings.folder / name)
-            await service.prepare(lambda: process.write_sentences(folder / "ner", sentences))
+            await service.prepare(lambda: write_dataset(sentences, folder / "ner"))
             job = process.CommandChain(folder, [self.settings.command(folder, sentences)])
         finally:
             self._is_starting = False

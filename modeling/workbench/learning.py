@@ -20,6 +20,7 @@ from corpora.document import Document, Sentence, without_crossing
 from corpora.hashing.sampling import ratio
 from corpora.ner.alignment import to_sentences
 from corpora.ner.labels import LabelMap, label_map_path, load_label_map
+from corpora.runs.plain import write_dataset
 from corpora.system.parsing import read_json
 from corpora.system.writing import write_json, write_text
 from modeling.evaluate.records import ComparisonRecord, EvaluationRecord, IntervalRecord
@@ -171,7 +172,7 @@ class Learner:
         sentences += self._more({document.id for document in (*learned, *tested)})
         folder = process.new_folder(self.folder)
         write_json(self.folder / "split.json", split)
-        process.write_sentences(folder / "ner", sentences)
+        write_dataset(sentences, folder / "ner")
         return folder, list(self._commands(folder, sentences))
 
     def stop(self) -> TrainingState:

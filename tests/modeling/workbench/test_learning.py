@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 
 from corpora.ner.labels import load_label_map
+from corpora.runs.plain import write_dataset
 from modeling.evaluate.__main__ import main as evaluate
 from modeling.finetune import process
 from modeling.finetune.__main__ import main as finetune
 from modeling.finetune.data import NerData
-from modeling.finetune.process import TrainSettings, write_sentences
+from modeling.finetune.process import TrainSettings
 from modeling.taggers.folders import find_tagger, read_manifest
 from modeling.training.run_folder import identify
 from modeling.workbench import learning
@@ -124,7 +125,7 @@ def test_of_two_pages_that_start_at_once_only_one_does(letters, make_learner, mo
 
     def write_slowly(*given):
         both_are_here.wait()
-        write_sentences(*given)
+        write_dataset(*given)
 
     def start(_):
         try:
@@ -137,7 +138,7 @@ def test_of_two_pages_that_start_at_once_only_one_does(letters, make_learner, mo
     accept_all(desk, range(4))
     learner = make_learner(desk)
     monkeypatch.setattr(process, "CommandChain", Running)
-    monkeypatch.setattr(process, "write_sentences", write_slowly)
+    monkeypatch.setattr(learning, "write_dataset", write_slowly)
 
     with ThreadPoolExecutor(2) as pool:
         answers = [pool.submit(start, n) for n in range(2)]
