@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from corpora.datasets.forgetting import FORGOTTEN, check_forgotten
-from corpora.datasets.shards import open_dataset, read_description
+from corpora.datasets.shards import datasets_in, open_dataset, read_description
 from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError, UsageError
 from corpora.runs.journal import published_files, read_run
 from corpora.store.inspection import verify
@@ -260,6 +260,8 @@ def _make_current(shelf: Path, version: str) -> None:
 def files_of(source: Path) -> list[str]:
     """List the files of a version: all that ``run.json`` lists, or the files of a dataset."""
     if (source / "run.json").exists():
+        if not read_run(source) and datasets_in(source):
+            raise DamagedDatasetError(f"{source / 'run.json'}: damaged. Run the pipeline again.")
         return published_files(source)
     shards = [shard.name for shard in open_dataset(source).shards]
     return [*shards, "rejected.jsonl", "dataset.json"]

@@ -108,6 +108,15 @@ def test_damaged_data_is_not_published(name, published, tmp_path):
     assert "v6" not in version_names(published)
 
 
+@pytest.mark.parametrize("data", [b"", b'{"pipeline": "test", "fi', b"[]", b"{}"])
+def test_a_damaged_record_of_a_run_is_named(data, published, tmp_path):
+    source = make(tmp_path / "run", "Ein Text.")
+    (source / "run.json").write_bytes(data)
+
+    with pytest.raises(DamagedDatasetError, match=f"^{source / 'run.json'}: damaged"):
+        publish(source, published)
+
+
 def test_a_run_that_still_works_is_not_published(tmp_path, shelf):
     source = make(tmp_path / "run", "Ein Text.")
     plan = Plan("test", {"documents": "documents"}, {"text": "x"}, (Unit(0),))
