@@ -147,11 +147,10 @@ class Cluster:
 
 
 def install(folder):
-    """Put a copy of the code into the folder of a machine."""
+    """Put a copy of the code into the folder of a machine, compiled as far as it is here."""
+    in_the_making = shutil.ignore_patterns("*.pyc.*")  # by another process of pytest
     for package in ("corpora", "pipelines"):
-        shutil.copytree(
-            ROOT / package, folder / "code" / package, ignore=shutil.ignore_patterns("__pycache__")
-        )
+        shutil.copytree(ROOT / package, folder / "code" / package, ignore=in_the_making)
 
 
 @contextmanager
