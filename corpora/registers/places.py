@@ -126,9 +126,7 @@ class FoldedView:
             if (n := names.entities.get((form, entity), held))
         }
         listed = [id for id, of in known.entries.items() if of == kind] if known else []
-        # Longer names only show rivals: what a form without an id means, they do not tell.
-        rivals = names.called_by(kind, form, held) if meanings else ()
-        for id in (*listed, *rivals):
+        for id in listed:
             meanings.setdefault(id, 0)
         share, words = log((tagged + 0.5) / (untagged + 0.5)), WORD.findall(form) or [form]
         lower = self._lower[words[-1].casefold()] + 0.5

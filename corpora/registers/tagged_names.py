@@ -71,8 +71,6 @@ def initials_of(entry: Entry) -> Iterator[str]:
 
 K = TypeVar("K")
 N_FOLDS = 10
-MOST_CALLED = 20
-"""The most entities whose longer names may have a form as a word: a surname, no *Johann*."""
 _MANY = 5
 """The least number of places of a kind without a tagged name that make a document with tagged names
 of other kinds one in which this kind is not tagged."""
@@ -137,9 +135,6 @@ class TaggedNames:
         self.words: Counter[str] = Counter()
         self.meanings: defaultdict[str, set[str]] = defaultdict(set)
         self.kinds: defaultdict[str, set[str]] = defaultdict(set)
-        self.by_word: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-        """Without a register: entities by kind and a word of longer names, or of ids, of theirs."""
-        self.called = HeldCounts[tuple[str, str, str]]()  # the same with the entity
         for document in documents:
             self.words.update(WORD.findall(document.text))
         self.tagged = [document for document in documents if self._read_names(document)]
@@ -231,12 +226,6 @@ class TaggedNames:
         inside = self.inside.get((word, is_first), held) + ((word, is_first) in self.listed_inside)
         return min(1.0, inside / (self.words[word] + 1))
 
-    def called_by(self, kind: str, word: str, held: int | None) -> list[str]:
-        """List the entities whose longer names or ids have a word; none if they are very many."""
-        known = self.by_word.get((kind, word), ())
-        entities = sorted(id for id in known if self.called.get((kind, word, id), held))
-        return entities if len(entities) <= MOST_CALLED else []
-
     def _read_names(self, document: Document) -> bool:
         names, fold = self.names_of(document), fold_of(document)
         letter, _ = self.correspondents(document)
@@ -250,11 +239,6 @@ class TaggedNames:
                 self.inside.add((word, False), fold)
             for entity in name.entities:
                 self.meanings[name.form].add(entity)
-                if self.register is None:
-                    called = words[:-1] + words[1:] + WORD.findall(entity.partition(":")[2])
-                    for word in called:
-                        self.by_word[name.kind, word].add(entity)
-                        self.called.add((name.kind, word, entity), fold)
                 self.entities.add((name.form, entity), fold)
                 self.mentions.add(entity, fold)
                 self.in_letters.add((letter, name.form, entity), fold)

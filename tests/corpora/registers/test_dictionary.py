@@ -12,7 +12,7 @@ from corpora.registers.joining import join
 from corpora.registers.places import FoldedView
 from corpora.registers.references import Referrer, parse_style
 from corpora.registers.register import read_registers
-from corpora.registers.tagged_names import MOST_CALLED, TaggedNames, fold_of
+from corpora.registers.tagged_names import TaggedNames
 from corpora.tei.edition import edition_path, load_edition
 from corpora.tei.provenance import Model
 from corpora.tei.reader import read_tei
@@ -307,15 +307,6 @@ def test_the_word_before_a_form_tells_which_of_its_entities_it_means():
     assert [each.entity for each in dictionary.annotate(bare).mentions] == ["tei:P.2", "tei:P.3"]
 
 
-def test_without_a_register_longer_names_and_ids_show_whom_else_a_surname_may_mean():
-    names = [("[Stein]", "p1"), ("[Emil Stein]", "p2"), ("[Lisa]", "Stein, Lisa"), ("[Ada]", "p4")]
-    lines = [(line, ("person", id), 1) for line, id in names]
-    edition = load_edition(edition_path("tei"))
-    view = FoldedView(TaggedNames(list(letters(1, lines=lines)), None, edition))
-
-    assert set(view.facts("Stein").meanings) == {"tei:p1", "tei:p2", "tei:Stein, Lisa"}
-
-
 def test_a_form_without_an_id_does_not_mean_a_longer_name():
     edition = load_edition(edition_path("tei"))
     lines = [("[Stein] kam.", ("person", None), 1), ("[Emil Stein] kam.", ("person", "p1"), 1)]
@@ -324,27 +315,6 @@ def test_a_form_without_an_id_does_not_mean_a_longer_name():
 
     assert view.facts("Stein").meanings == {}
     assert view.facts("Emil Stein").meaning == "tei:p1"
-
-
-def test_a_forename_of_many_people_shows_no_rivals():
-    edition = load_edition(edition_path("tei"))
-    lines = [(f"[Johann Name{n}] kam.", ("person", f"p{n}"), 1) for n in range(MOST_CALLED + 1)]
-    tagged = list(letters(1, lines=[*lines, ("[Johann] kam.", ("person", "x"), 1)]))
-
-    view = FoldedView(TaggedNames(tagged, None, edition))
-
-    assert set(view.facts("Johann").meanings) == {"tei:x"}
-
-
-def test_rivals_of_a_form_come_from_other_folds_alone():
-    edition = load_edition(edition_path("tei"))
-    [longer] = letters(1, lines=[("[Emil Stein] kam.", ("person", "p1"), 1)])
-    others = ("[Stein] kam.", ("person", "p2"), 1), ("[Emil] kam.", ("person", "p1"), 1)
-    other = next(d for d in letters(20, lines=others) if fold_of(d) != fold_of(longer))
-
-    view = FoldedView(TaggedNames([longer, other], None, edition), fold_of(longer))
-
-    assert set(view.facts("Stein").meanings) == {"tei:p2"}
 
 
 def test_a_name_of_a_model_beside_one_of_people_is_none_of_theirs():
