@@ -155,15 +155,10 @@ class FoldedView:
     ) -> dict[str, float]:
         """Describe what stands around a place."""
         features = {"begins a sentence": float(one.begins_sentence), "joined": float(one.is_joined)}
-        n_seen = facts.n_tagged + facts.n_untagged
         for side, word in enumerate(sides):
             of_kind = self._change((facts.kind, side, word), self._share(facts.kind))
             of_form = self._change((one.form, side, word), facts.features["share tagged"])
-            features |= {
-                f"kind with {SIDES[side]}": of_kind,
-                f"kind with {SIDES[side]}, form hardly seen": of_kind / (1 + n_seen),
-                f"form with {SIDES[side]}": of_form,
-            }
+            features |= {f"kind with {SIDES[side]}": of_kind, f"form with {SIDES[side]}": of_form}
         for is_first, word in ((True, one.left), (False, one.right)):
             inside = self._names.share_inside(word, self._held, is_first=is_first)
             features[f"{SIDES[not is_first]} is inside names"] = log(inside + 0.01)

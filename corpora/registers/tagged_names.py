@@ -74,7 +74,7 @@ N_FOLDS = 10
 _MANY = 5
 """The least number of places of a kind without a tagged name that make a document with tagged names
 of other kinds one in which this kind is not tagged."""
-SIDES = ("the word before", "the word after", "both words", "the block")
+SIDES = ("the word before", "the word after", "the block")
 """What stands around a place; the block of a name of a correspondent is one of its own."""
 _BY_MODELS = re.compile(r"(#onoma-[\w.-]+\s*)+")
 _CORRESPONDENTS = ("sent_by", "received_by")
@@ -201,7 +201,7 @@ class TaggedNames:
             known = self.known.get(one.form)
             meant = {e for e in self.meanings[one.form] if self.entities.get((one.form, e), held)}
             is_own = bool(correspondents & meant.union(known.entries if known else ()))
-            yield one.left, one.right, f"{one.left} {one.right}", f"{one.block} {is_own}"
+            yield one.left, one.right, f"{one.block} {is_own}"
 
     def tagged_kinds(self, document: Document, occurrences: Sequence[Occurrence]) -> set[str]:
         """Tell the kinds of names that are tagged in a document: of the others nothing is known.
