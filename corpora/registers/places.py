@@ -16,8 +16,6 @@ from corpora.registers.tagged_names import SIDES, TaggedNames
 Features = Mapping[str, float]
 _SURE = 0.9
 """The least share of a form's tagged names with one meaning for its place to name this entity."""
-_INSIDE = 0.5
-"""The least share of a word's places inside longer names that makes it a part of such a name."""
 _CAPITALS = 0.25
 """The share of words with a capital above which common nouns have one, too, as in German."""
 
@@ -220,14 +218,12 @@ class FoldedView:
     def _is_in_run(self, one: Occurrence) -> bool:
         """Tell whether a word with a capital beside a place belongs to a longer name.
 
-        It does if it is mostly seen inside names, or is an initial. A word that never stands beside
-        a tagged name does, where common nouns have no capital, if it is never seen in lower case.
+        It does if it is an initial. A word that never stands beside a tagged name does, where
+        common nouns have no capital, if it is never seen in lower case.
         """
         return any(self._is_part(word, is_first=word == one.left) for word in one.run)
 
     def _is_part(self, word: str, *, is_first: bool) -> bool:
-        if self._names.share_inside(word, self._held, is_first=is_first) > _INSIDE:
-            return True
         side = 0 if is_first else 1
         around = self._names.around
         is_beside = any(around.get((kind, side, word, True), self._held) for kind in _ALL_KINDS)
