@@ -89,7 +89,7 @@ def _check_due(
     """
     name, is_again = model.name, last.get("run") == begun["run"]
     has_encoder = bool(settings.current(f"{name}-encoder"))
-    is_unseen = last["examples"] != begun["examples"] if last else not has_encoder
+    is_unseen = last.get("examples") != begun["examples"]
     is_due = model.wiki in wikis or (begun["examples"] and (is_again or is_unseen))
     if not is_due:
         raise AirflowSkipException(f"{name}: does not learn from {', '.join(sorted(wikis))}.")

@@ -442,7 +442,7 @@ def open_dataset(path: Path | str, schema: str | None = None) -> Dataset:
     known = SCHEMAS.get(str(name))
     if known is None or not known.opens(description["version"]):
         raise ShardSchemaError(f"{path}: {_other_version(description, known)}")
-    shards = tuple(Shard(**shard) for shard in description["shards"])
+    shards = tuple(typed(list[Shard], description["shards"]))
     return Dataset(path, known, shards, description)
 
 

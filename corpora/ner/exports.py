@@ -109,10 +109,19 @@ def lines_of(
     cells = block.split() if separator == " " else block.replace("\n", separator).split(separator)
     is_taken = any(token.startswith(DOCSTART) for token in columns[0])
     if not is_whole or not all(columns[0]) or is_taken or len(cells) != n * len(columns):
+        numbered = enumerate(columns[0], 1)
+        number, token = next(
+            (
+                (i, t)
+                for i, t in numbered
+                if t.split() != [t] or t.startswith(DOCSTART) or "\0" in t
+            ),
+            (0, ""),
+        )
+        what = f"token {number}, {token!r}," if number else "a tag"
         raise UnwritableError(
-            f"{id}: has a token that is empty, begins with {DOCSTART}, or holds a tab, a line end, "
-            "a NUL or, with blanks between columns, white space: columns cannot hold it. Choose "
-            "another format."
+            f"{id}: {what} is empty, begins with {DOCSTART}, or holds white space or a NUL: "
+            "columns cannot hold it. Choose another format: predict --format json, convert --to hf."
         )
     before = "\n" if is_first and block[0] == "\ufeff" else ""
     return f"{before}{block}\n\n"

@@ -100,7 +100,7 @@ def describe(key: str, elements: Sequence[Element]) -> dict[str, str]:
     values = [_value(element) for element in elements]
     named = [(e, value) for e, value in zip(elements, values, strict=True) if value]
     described = {key: "; ".join(value for _, value in named)} if named else {}
-    ids = [e.attributes.get("ref") or e.attributes.get("key", "") for e, _ in named]
+    ids = [_id(e) for e, _ in named]
     if any(ids):
         described[f"{key}_ref"] = "; ".join(ids)
     for name, attribute in _DATES.items():
@@ -130,7 +130,9 @@ def _letter(header: Element) -> dict[str, str]:
     for kind, of_kind in actions.items():
         for name, names in _ACTION.items():
             elements = [e for action in of_kind for e in _outermost(action, names)]
-            facts |= describe(f"{kind}_{name}", elements if name == "by" else _first(elements))
+            people = {(_value(e), _id(e)): e for e in elements}  # each once
+            wanted = list(people.values()) if name == "by" else _first(elements)
+            facts |= describe(f"{kind}_{name}", wanted)
     return facts
 
 
@@ -186,6 +188,10 @@ def _first(elements: Iterable[Element]) -> list[Element]:
 
 def _value(element: Element) -> str:
     return _date(element) or read_text(element)
+
+
+def _id(element: Element) -> str:
+    return element.attributes.get("ref") or element.attributes.get("key", "")
 
 
 def _date(element: Element) -> str | None:

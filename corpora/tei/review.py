@@ -169,7 +169,8 @@ def read_candidates(path: Path) -> list[ReviewedLine]:
         )
     candidates = []
     for where, row in rows:
-        if any(cell.strip() for cell in row[len(header) :]):
+        extra = row[len(header) :]
+        if any(cell.strip() for cell in extra) or (extra and any('"' in cell for cell in row)):
             raise UsageError(
                 f"{where}: has {len(row)} cells, but there are {len(header)} columns. Is a tab or "
                 "a quotation mark too many in a cell? Take it away."

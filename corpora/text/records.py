@@ -125,10 +125,11 @@ def split_at(
                 yield _record(held, place, n, title=title)
             held, n, title = RecordLines(place.max_characters), n + 1, line.strip()
         held.add(number, line)
-    if held.first and not n:
-        counters[f"{NOT_SPLIT}{place.source}"] += 1
     if held.first or not n:  # an empty file is one record
-        yield _record(held, place, n, title=title)
+        record = _record(held, place, n, title=title)
+        if not n and isinstance(record, TextRecord) and record.text.strip():
+            counters[f"{NOT_SPLIT}{place.source}"] += 1
+        yield record
 
 
 def split_at_blanks(

@@ -33,8 +33,12 @@ def read_json(file: Path) -> _Object:
         return {}
     try:
         value: _Object = json.loads(file.read_text(encoding="utf-8"))
+        if not isinstance(value, dict):
+            raise ValueError("no object")  # noqa: TRY004 - as for any damage
     except ValueError as error:
-        raise SettingsError(f"{file}: damaged ({error}). Make it, or copy it, again.") from error
+        raise SettingsError(
+            f"{file}: damaged ({error}). Take it away, or copy it again."
+        ) from error
     return value
 
 

@@ -113,11 +113,16 @@ def _case(document: Document, mention: Mention) -> Case:
 def _shared(case: Case) -> Case:
     """Make an equal case whose strings are kept once for all cases; most are those of others."""
     return Case(
-        intern(case.form),
-        case.label and intern(case.label),
-        case.entity and intern(case.entity),
-        tuple(map(intern, case.around)),
+        _kept(case.form),
+        case.label and _kept(case.label),
+        case.entity and _kept(case.entity),
+        tuple(map(_kept, case.around)),
     )
+
+
+def _kept(text: str) -> str:
+    """Intern a string; one of another class, such as numpy's, is made one first."""
+    return intern(str(text))
 
 
 def day_of(text: str) -> int | None:

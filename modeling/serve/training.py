@@ -11,7 +11,8 @@ DIR/NAME/1/log.txt the output of onoma finetune
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -151,7 +152,8 @@ def routes(service: Service, trainer: Trainer | None) -> APIRouter:
     async def train_recommender(request: Request) -> Response:
         """Start to train the model of a project on its documents."""
         trainer_, asked = _given(trainer), await service.read(request, CasTrainRequest)
-        documents = await service.prepare(lambda: [_of_cas(asked, d) for d in asked.documents])
+        given = list(zip(asked.documents, _ids(asked.documents), strict=True))
+        documents = await service.prepare(lambda: [_of_cas(asked, d, id=id) for d, id in given])
         name = f"inception-{asked.metadata.projectId}"
         await trainer_.start(name, documents, service=service)
         return Response(status_code=204)
@@ -165,7 +167,16 @@ def _given(trainer: Trainer | None) -> Trainer:
     return trainer
 
 
-def _of_cas(asked: CasTrainRequest, document: CasDocument) -> Document:
+def _ids(documents: Iterable[CasDocument]) -> Iterator[str]:
+    """Yield an id for each document: the one that it has, and a number where others have it."""
+    given = Counter[str]()
+    for document in documents:
+        id = str(document.documentId)
+        given[id] += 1
+        yield id if given[id] == 1 else f"{id}.{given[id]}"
+
+
+def _of_cas(asked: CasTrainRequest, document: CasDocument, *, id: str) -> Document:
     layer, feature = asked.metadata.layer, asked.metadata.feature
     cas = read_cas(document.xmi, asked.typeSystem, layer=layer)
     names = [
@@ -173,7 +184,7 @@ def _of_cas(asked: CasTrainRequest, document: CasDocument) -> Document:
         for one in cas.select(layer)
         if not is_prediction(one) and (label := getattr(one, feature, None))
     ]
-    return _document(cas.sofa_string, names, id=str(document.documentId), lang=None)
+    return _document(cas.sofa_string, names, id=id, lang=None)
 
 
 def _document(

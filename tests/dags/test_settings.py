@@ -282,9 +282,7 @@ def test_a_damaged_record_is_an_error_with_its_name(tmp_path, data):
     for name in ("run.json", "documents/dataset.json"):
         (tmp_path / name).write_bytes(data)
 
-    with pytest.raises(
-        SettingsError, match=r"/run\.json: damaged \(.+\)\. Make it, or copy it, ag"
-    ):
+    with pytest.raises(SettingsError, match=r"/run\.json: damaged \(.+\)\. Take it away, or copy"):
         describe_version(tmp_path)
     with pytest.raises(SettingsError, match=r"/documents/dataset\.json: damaged"):
         date_of_dump(tmp_path, "dawiki")

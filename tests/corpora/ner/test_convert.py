@@ -125,6 +125,8 @@ def test_json_comes_back(tmp_path, made):
     write_json(opener(made), path)
 
     assert core(read(path, format="json", scheme="iob2")) == core(made)
+    text = path.read_text("ascii")
+    assert text == json.dumps(json.loads(text))
 
 
 @same_folder

@@ -121,6 +121,9 @@ def test_what_several_senders_and_empty_elements_say_is_one_letter(edition):
 
     [both] = read(edition(""), VOLUME.replace("</correspDesc>", second))
     first = HEADER[HEADER.index("<correspAction") : HEADER.index("</profileDesc>")]
+    again = second.replace("Dora D", "Carl C").replace("<persName>", '<persName key="p3">')
+    [once] = read(edition(""), VOLUME.replace("</correspDesc>", again))
+    assert once.metadata["sent_by"] == "Ida A; Verlag B; Carl C"
     [only] = read(edition(""), VOLUME.replace(first, second))
 
     assert both.metadata["sent_by"] == "Ida A; Verlag B; Carl C; Dora D"

@@ -294,6 +294,16 @@ def test_cell_in_quotation_marks_may_have_lines_and_quotation_marks(listed):
     assert (first.remark, first.before) == (remark, '"Weimar" sagte')
 
 
+def test_a_tab_in_a_cell_is_no_border_that_nobody_sees(listed):
+    lines = listed.read_text(encoding="utf-8-sig").splitlines()
+    cells = lines[1].split("\t")
+    cells[COLUMNS.index("before")] = '"und ging\tnach "'
+    listed.write_text("\n".join([lines[0], "\t".join(cells)]) + "\n")
+
+    with pytest.raises(UsageError, match=r":2: has 15 cells, but there are 14 columns"):
+        read_candidates(listed)
+
+
 @pytest.mark.parametrize("separator", ["\t", ";", ","])
 def test_first_line_may_name_the_separator(separator, listed):
     candidates = read_candidates(listed)

@@ -74,6 +74,10 @@ def test_file_without_a_line_with_the_pattern_is_counted():
 
     assert texts(found) == {"f.txt#0": "a\n\nb"}
     assert counters == {"not split/f.txt": 1}
+    for lines in (["", " "], ["too", "long"], []):
+        found = list(split_at(lines, HEADING, SHORT, counters=counters))
+        assert len(found) <= 1
+    assert counters == {"not split/f.txt": 1}
 
 
 def test_an_empty_file_is_a_record():

@@ -125,6 +125,16 @@ def test_a_linker_with_an_encoder_is_saved_and_links_as_before(bases, reader, tm
     assert isinstance(again.contexts.vectors, np.memmap)
 
 
+def test_strings_of_numpy_are_strings():
+    plain = letter("x", "Otto in Ulm", ("Otto", None))
+    [mention] = plain.mentions
+    labelled = [replace(mention, label=kind("person")) for kind in (str, np.str_)]
+
+    one, other = (record_of(replace(plain, mentions=(each,))) for each in labelled)
+
+    assert one == other
+
+
 def test_another_encoder_than_that_of_training_is_refused(bases, reader, tmp_path):
     linker = LinkerTraining(records(), {}, reader=reader).train(
         settings={"encoder": str(bases / "entities")}
