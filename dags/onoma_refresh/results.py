@@ -31,14 +31,13 @@ def read_json(file: Path) -> _Object:
     """
     if not file.is_file():
         return {}
+    problem = "no object"
     try:
-        value: _Object = json.loads(file.read_text(encoding="utf-8"))
-        if not isinstance(value, dict):
-            raise ValueError("no object")  # noqa: TRY004 - as for any damage
+        value = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise SettingsError(
-            f"{file}: damaged ({error}). Take it away, or copy it again."
-        ) from error
+        value, problem = None, str(error)
+    if not isinstance(value, dict):
+        raise SettingsError(f"{file}: damaged ({problem}). Take it away, or copy it again.")
     return value
 
 

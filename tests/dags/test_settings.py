@@ -276,7 +276,9 @@ def test_what_a_task_writes_down_is_there_as_a_whole_or_as_it_was(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("data", [b"", b'{"fingerprint": "f", "fi', b'{"fingerprint": "\xff"}'])
+@pytest.mark.parametrize(
+    "data", [b"", b"[]", b'{"fingerprint": "f", "fi', b'{"fingerprint": "\xff"}']
+)
 def test_a_damaged_record_is_an_error_with_its_name(tmp_path, data):
     (tmp_path / "documents").mkdir()
     for name in ("run.json", "documents/dataset.json"):
