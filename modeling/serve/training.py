@@ -152,8 +152,8 @@ def routes(service: Service, trainer: Trainer | None) -> APIRouter:
     async def train_recommender(request: Request) -> Response:
         """Start to train the model of a project on its documents."""
         trainer_, asked = _given(trainer), await service.read(request, CasTrainRequest)
-        given = list(zip(asked.documents, _ids(asked.documents), strict=True))
-        documents = await service.prepare(lambda: [_of_cas(asked, d, id=id) for d, id in given])
+        numbered = list(zip(asked.documents, _ids(asked.documents), strict=True))
+        documents = await service.prepare(lambda: [_of_cas(asked, d, id=id) for d, id in numbered])
         name = f"inception-{asked.metadata.projectId}"
         await trainer_.start(name, documents, service=service)
         return Response(status_code=204)
@@ -169,11 +169,11 @@ def _given(trainer: Trainer | None) -> Trainer:
 
 def _ids(documents: Iterable[CasDocument]) -> Iterator[str]:
     """Yield an id for each document: the one that it has, and a number where others have it."""
-    given = Counter[str]()
+    times = Counter[str]()
     for document in documents:
         id = str(document.documentId)
-        given[id] += 1
-        yield id if given[id] == 1 else f"{id}.{given[id]}"
+        times[id] += 1
+        yield id if times[id] == 1 else f"{id}.{times[id]}"
 
 
 def _of_cas(asked: CasTrainRequest, document: CasDocument, *, id: str) -> Document:
