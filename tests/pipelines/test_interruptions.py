@@ -15,6 +15,7 @@ import pytest
 from corpora.datasets.shards import open_dataset
 from tests.killing import files_of
 from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, run
+from tests.processes import copy_of, lives, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 KILLS_BEFORE_PLAN = 1
@@ -74,11 +75,17 @@ def wait_for_plan(process, output):
 
 
 def kill_after_plan(process, output, delay):
-    """Kill a run some time after it has its plan; whether it was still at work."""
+    """Kill a run some time after it has its plan; whether it was still at work.
+
+    It has its lock until it is gone, which is a little later than the client that stands for it.
+    """
+    copy = copy_of(process)
     wait_for_plan(process, output)
     time.sleep(delay)
     process.send_signal(signal.SIGKILL)
-    return finish(process) == -signal.SIGKILL
+    is_killed = finish(process) == -signal.SIGKILL
+    wait_for(lambda: not lives(copy))
+    return is_killed
 
 
 def kill_before_plan(process):
