@@ -109,15 +109,9 @@ def lines_of(
     cells = block.split() if separator == " " else block.replace("\n", separator).split(separator)
     is_taken = any(token.startswith(DOCSTART) for token in columns[0])
     if not is_whole or not all(columns[0]) or is_taken or len(cells) != n * len(columns):
-        numbered = enumerate(columns[0], 1)
-        number, token = next(
-            (
-                (i, t)
-                for i, t in numbered
-                if t.split() != [t] or t.startswith(DOCSTART) or "\0" in t
-            ),
-            (0, ""),
-        )
+        tokens = enumerate(columns[0], 1)
+        wrong = ((n, t) for n, t in tokens if not _is_writable(t, separator))
+        number, token = next(wrong, (0, ""))
         what = f"token {number}, {token!r}," if number else "a tag"
         raise UnwritableError(
             f"{id}: {what} is empty, begins with {DOCSTART}, or holds white space or a NUL: "
@@ -125,6 +119,11 @@ def lines_of(
         )
     before = "\n" if is_first and block[0] == "\ufeff" else ""
     return f"{before}{block}\n\n"
+
+
+def _is_writable(token: str, separator: str) -> bool:
+    is_one = token.split() == [token] if separator == " " else not set("\t\r\n") & set(token)
+    return bool(token) and is_one and "\0" not in token and not token.startswith(DOCSTART)
 
 
 def write_json(batches: Opener, path: Path) -> tuple[int, int]:

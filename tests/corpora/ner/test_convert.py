@@ -201,8 +201,10 @@ def test_what_columns_cannot_hold_is_refused(tmp_path, tokens, tags):
 
 def test_white_space_in_a_token_is_refused_where_blanks_are_between_columns():
     assert lines_of((["10 000"], ["O"]), "x", separator="\t") == "10 000\tO\n\n"
-    with pytest.raises(UnwritableError, match=r"^x: .* white space"):
-        lines_of((["10 000"], ["O"]), "x")
+    with pytest.raises(UnwritableError, match=r"^x: token 2, '10 000', .* white space"):
+        lines_of((["a", "10 000"], ["O", "O"]), "x")
+    with pytest.raises(UnwritableError, match=r"^x: token 2, 'a\\tb', "):
+        lines_of((["10 000", "a\tb"], ["O", "O"]), "x", separator="\t")
 
 
 @pytest.fixture(scope="module")
